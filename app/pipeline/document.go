@@ -1,0 +1,71 @@
+package pipeline
+
+import "encoding/json"
+
+// Document is the whole definition of a pipeline, as it is edited, published,
+// exported and pinned by its runs.
+type Document struct {
+	Semantics int     `json:"semantics"`
+	Name      string  `json:"name"`
+	Note      string  `json:"note,omitempty"`
+	RunName   string  `json:"run_name,omitempty"` // text that names each run
+	Input     []Field `json:"input,omitempty"`
+	Steps     []Step  `json:"steps"`
+	Result    []Value `json:"result,omitempty"`  // what a finished run hands back, in this order
+	RunCap    *int64  `json:"run_cap,omitempty"` // most one run may spend, micro-USD; nil: no cap of its own
+	Sample    *Sample `json:"sample,omitempty"`
+}
+
+// Step is one box of the definition.
+type Step struct {
+	ID      string    `json:"id"` // stable; a rename of the step leaves it alone
+	Name    string    `json:"name"`
+	Note    string    `json:"note,omitempty"`
+	Kind    Kind      `json:"kind"`
+	Retry   *Retry    `json:"retry,omitempty"`
+	Timeout *Duration `json:"timeout,omitempty"`  // most time one execution may take; nil: the kind's own limit
+	OnError []Catch   `json:"on_error,omitempty"` // the first entry that fits the failure counts
+	With    Config    `json:"with"`
+}
+
+// Value is a named formula.
+type Value struct {
+	Name    string `json:"name"`
+	Formula string `json:"formula"`
+}
+
+// Retry says how often and how patiently a failed attempt is made again.
+type Retry struct {
+	Attempts int       `json:"attempts"`          // tries in all, the first included
+	First    *Duration `json:"first,omitempty"`   // pause before the second try
+	Longest  *Duration `json:"longest,omitempty"` // no pause grows beyond this
+	On       []string  `json:"on,omitempty"`      // error classes; empty: those that may pass by themselves
+}
+
+// CatchAction is what happens to a failure that was caught.
+type CatchAction string
+
+// The things that can be done about a failure.
+const (
+	CatchSteps   CatchAction = "steps"   // run other steps instead
+	CatchDefault CatchAction = "default" // go on with a value in place of the result
+	CatchAsk     CatchAction = "ask"     // ask a person
+	CatchFail    CatchAction = "fail"    // let the run fail
+)
+
+// Catch handles some classes of failure of a step.
+type Catch struct {
+	Classes []string        `json:"classes,omitempty"` // technical classes and named exceptions; empty: all
+	Do      CatchAction     `json:"do"`
+	Steps   []Step          `json:"steps,omitempty"`
+	Default json.RawMessage `json:"default,omitempty"`
+	Ask     *Review         `json:"ask,omitempty"`
+}
+
+// Sample is an example the pipeline can be tried with, with no key and no cost.
+type Sample struct {
+	// Input has one entry per input field; a file is {"name","content"}.
+	Input json.RawMessage `json:"input,omitempty"`
+	// Answers are recorded answers of the practice model by step id.
+	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+}

@@ -1,0 +1,97 @@
+package pipeline
+
+// Kind says what a step does.
+type Kind string
+
+// The kinds of steps, in the order in which a builder is offered them.
+const (
+	KindAI       Kind = "ai"
+	KindReview   Kind = "review"
+	KindBranch   Kind = "branch"
+	KindRepeat   Kind = "repeat"
+	KindEach     Kind = "each"
+	KindParallel Kind = "parallel"
+	KindWait     Kind = "wait"
+	KindEvent    Kind = "event"
+	KindHTTP     Kind = "http"
+	KindEmail    Kind = "email"
+	KindSet      Kind = "set"
+	KindChild    Kind = "pipeline"
+	KindEmit     Kind = "emit"
+	KindStop     Kind = "stop"
+)
+
+// kindFacts is what the room knows about a kind: the words people read, an empty
+// configuration to decode into, and whether this build can run it.
+type kindFacts struct {
+	title    string
+	empty    func() Config
+	runnable bool
+}
+
+var kinds = map[Kind]kindFacts{
+	KindAI:       {"Ask AI", func() Config { return &AI{} }, true},
+	KindReview:   {"Ask a person", func() Config { return &Review{} }, true},
+	KindBranch:   {"Decide", func() Config { return &Branch{} }, true},
+	KindRepeat:   {"Repeat until", func() Config { return &Repeat{} }, false},
+	KindEach:     {"Do for each at once", func() Config { return &Each{} }, false},
+	KindParallel: {"Do side by side", func() Config { return &Parallel{} }, false},
+	KindWait:     {"Wait until", func() Config { return &Wait{} }, false},
+	KindEvent:    {"Wait for an event", func() Config { return &Event{} }, false},
+	KindHTTP:     {"Get or send data", func() Config { return &HTTP{} }, false},
+	KindEmail:    {"Send an e-mail", func() Config { return &Email{} }, true},
+	KindSet:      {"Change data", func() Config { return &Set{} }, true},
+	KindChild:    {"Run another pipeline", func() Config { return &Child{} }, false},
+	KindEmit:     {"Send an event", func() Config { return &Emit{} }, false},
+	KindStop:     {"Stop", func() Config { return &Stop{} }, false},
+}
+
+// Kinds lists every kind in the order in which a builder is offered them.
+func Kinds() []Kind {
+	return []Kind{
+		KindAI, KindReview, KindBranch, KindRepeat, KindEach, KindParallel, KindWait,
+		KindEvent, KindHTTP, KindEmail, KindSet, KindChild, KindEmit, KindStop,
+	}
+}
+
+// Known reports whether k is a kind of the document.
+func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
+
+// Runnable reports whether this build can execute steps of kind k.
+func (k Kind) Runnable() bool { return kinds[k].runnable }
+
+// Title is what people read for k, such as "Ask AI"; an unknown kind is its own title.
+func (k Kind) Title() string {
+	if f, ok := kinds[k]; ok {
+		return f.title
+	}
+	return string(k)
+}
+
+// Config is the configuration of one kind of step: a pointer to AI, Review,
+// Branch, Repeat, Each, Parallel, Wait, Event, HTTP, Email, Set, Child, Emit or Stop.
+type Config interface {
+	// Kind is the kind of step that this configuration belongs to.
+	Kind() Kind
+	// lists are the step lists nested inside, in the order in which people read them.
+	lists() []nested
+	// slots are the formulas and texts of the configuration itself.
+	slots() []slot
+}
+
+// nested is one list of steps inside a step.
+type nested struct {
+	key   ListKey
+	name  string
+	when  string // the condition's formula; empty where none is needed
+	path  string // where the list sits in the document, from its step
+	steps []Step
+}
+
+// slot is one place of a configuration that holds a formula or a text.
+type slot struct {
+	path   string
+	label  string // how the place is called in sentences
+	source string
+	text   bool // a text with insertions, not a bare formula
+}

@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"time"
+
+	"tollgate/app/expr"
+)
+
+// ListKey names one of the step lists inside a step: the id of a case or branch,
+// or one of the constants below.
+type ListKey string
+
+// The lists that have no id of their own.
+const (
+	ListRoot      ListKey = ""          // the outermost list
+	ListOtherwise ListKey = "otherwise" // of a branch
+	ListSteps     ListKey = "steps"     // of a kind with a single list
+)
+
+// Program is a document made ready to run: every formula and text is compiled.
+// It never changes and any number of goroutines may use it at once.
+type Program struct {
+	doc     Document
+	roots   []*Node
+	byID    map[string]*Node
+	runName *expr.Text
+	result  []CompiledValue
+}
+
+// Document is what the program was compiled from. It must not be changed.
+func (p *Program) Document() *Document { return &p.doc }
+
+// Roots are the outermost steps, in order.
+func (p *Program) Roots() []*Node { return p.roots }
+
+// Node finds a step by its id, at any depth; nil where there is none.
+func (p *Program) Node(stepID string) *Node { return p.byID[stepID] }
+
+// RunName is the text that names a run; nil where the document has none. It
+// reads input only.
+func (p *Program) RunName() *expr.Text { return p.runName }
+
+// Result is what a finished run hands back, in order.
+func (p *Program) Result() []CompiledValue { return p.result }
+
+// Node is one step of a program, in its place.
+type Node struct {
+	Step   *Step
+	Parent *Node   // the step around it; nil at the top
+	List   ListKey // which list of Parent holds it
+	Index  int     // place in that list, from 0
+	Depth  int     // 1 at the top
+	Number string  // as people read it: "3", "3a1"
+	Lists  []ChildList
+
+	config any // the compiled configuration of the step's kind
+	refs   []expr.Ref
+}
+
+// ChildList is one list of steps inside a step.
+type ChildList struct {
+	Key    ListKey
+	Name   string        // "If yes", "Otherwise"
+	Number string        // "3a"
+	When   *expr.Formula // condition of a branch's case; nil for every other list
+	Nodes  []*Node
+}
+
+// ID is the step's id.
+func (n *Node) ID() string { return n.Step.ID }
+
+// Kind is the step's kind.
+func (n *Node) Kind() Kind { return n.Step.Kind }
+
+// Refs lists every value that running this step itself reads, without those of
+// the steps inside it.
+func (n *Node) Refs() []expr.Ref { return n.refs }
+
+// Child finds a list by key; nil where there is none.
+func (n *Node) Child(key ListKey) *ChildList {
+	for i := range n.Lists {
+		if n.Lists[i].Key == key {
+			return &n.Lists[i]
+		}
+	}
+	return nil
+}
+
+// AI is the compiled configuration of an "ai" step; nil for other kinds.
+func (n *Node) AI() *CompiledAI { c, _ := n.config.(*CompiledAI); return c }
+
+// Review is the compiled configuration of a "review" step; nil for other kinds.
+func (n *Node) Review() *CompiledReview { c, _ := n.config.(*CompiledReview); return c }
+
+// Email is the compiled configuration of an "email" step; nil for other kinds.
+func (n *Node) Email() *CompiledEmail { c, _ := n.config.(*CompiledEmail); return c }
+
+// Set is the compiled configuration of a "set" step; nil for other kinds.
+func (n *Node) Set() *CompiledSet { c, _ := n.config.(*CompiledSet); return c }
+
+// Branch is the compiled configuration of a "branch" step; nil for other kinds.
+func (n *Node) Branch() *CompiledBranch { c, _ := n.config.(*CompiledBranch); return c }
+
+// CompiledValue is a named formula.
+type CompiledValue struct {
+	Name    string
+	Formula *expr.Formula
+}
+
+// CompiledAI is an AI configuration with its defaults filled in.
+type CompiledAI struct {
+	Models       []string
+	Instructions *expr.Text
+	Prompt       *expr.Text
+	Answer       []Field
+	AnswerSchema json.RawMessage // JSON Schema of Answer; nil where plain text is asked for
+	MaxTokens    int
+	MaxCost      int64 // micro-USD; 0: only the caps bind
+	OnRefusal    RefusalAction
+	IfMissing    MissingAction
+	Reuse        bool
+	KeepRequest  bool
+}
+
+// CompiledReview is a Review configuration with its defaults filled in.
+type CompiledReview struct {
+	Question       *expr.Text
+	Body           *expr.Text // nil where there is none
+	Facts          []CompiledFact
+	Proposal       *expr.Text // nil where nothing is proposed
+	ProposalFrom   string     // id of the step that wrote the proposal; may be empty
+	Editable       []CompiledEditable
+	People         []CompiledPerson
+	Rule           PolicyRule
+	N              int // answers needed under PolicyN
+	AllowRequester bool
+	SendBack       bool
+	Labels         Labels
+	Due            time.Duration // 0: no deadline
+	OnDeadline     DeadlineAction
+	OnApprove      *expr.Text // what each answer leads to; nil where nothing is told
+	OnReject       *expr.Text
+	OnSilence      *expr.Text
+	Proof          Proof
+}
+
+// CompiledFact is one line of what a reviewer should know.
+type CompiledFact struct {
+	Label string
+	Value *expr.Formula
+}
+
+// CompiledEditable is a field that a reviewer may change.
+type CompiledEditable struct {
+	Field Field
+	Value *expr.Formula
+}
+
+// CompiledPerson is one entry of who is asked; exactly one of its fields is set.
+type CompiledPerson struct {
+	Email    *expr.Text
+	User     string
+	Role     string
+	Everyone bool
+}
+
+// CompiledEmail is an Email configuration.
+type CompiledEmail struct {
+	To, CC  []*expr.Text
+	ReplyTo *expr.Text // nil where there is none
+	Subject *expr.Text
+	Body    *expr.Text
+}
+
+// CompiledSet is a Set configuration.
+type CompiledSet struct{ Values []CompiledValue }
+
+// CompiledBranch holds the cases in order; the last has no condition and is
+// taken where none before it holds.
+type CompiledBranch struct{ Cases []ChildList }
