@@ -1,0 +1,48 @@
+package tenants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Batch is a list of statements that are sent together and take effect together or
+// not at all. Rooms add statements to one batch, so that a step's end, its money and
+// the next step's begin are one commit. A statement that must meet exactly one row
+// says so by calling require_one; otherwise the whole batch is void, and IsLostRace
+// tells.
+type Batch struct {
+	pgx.Batch
+}
+
+// Guarded adds a data-changing statement that must change exactly one row. change must
+// end in RETURNING.
+func (b *Batch) Guarded(change string, args ...any) {
+	b.Queue(`WITH hit AS (`+change+`) SELECT require_one((SELECT count(*) FROM hit))`, args...)
+}
+
+// Send runs the batch for one tenant in a transaction of its own, in one round trip.
+func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
+	if tenant.IsZero() {
+		return errors.New("a batch needs a tenant")
+	}
+	all := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, b.Len()+1)}
+	all.Queue(`SELECT set_config('app.tenant_id', $1, true)`, tenant.String())
+	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
+	return retried(ctx, func() error {
+		if err := db.app.SendBatch(ctx, all).Close(); err != nil {
+			return fmt.Errorf("commit a batch: %w", err)
+		}
+		return nil
+	})
+}
+
+// Send runs the batch inside the open transaction.
+func (tx Tx) Send(ctx context.Context, b *Batch) error {
+	if err := tx.SendBatch(ctx, &b.Batch).Close(); err != nil {
+		return fmt.Errorf("send a batch: %w", err)
+	}
+	return nil
+}
