@@ -1,0 +1,2 @@
+// Package localdb runs the local mode's own Postgres.
+package localdb

@@ -1,0 +1,87 @@
+//go:build unix
+
+package localdb
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+const (
+	ephemeralPrefix = "tollgate-pg-"
+	// ephemeralGrace protects a folder that another process has made and not yet
+	// locked.
+	ephemeralGrace = 2 * time.Minute
+)
+
+// settings differ only where durability may be traded for speed.
+func (o Options) settings() []string {
+	if !o.Ephemeral {
+		return []string{"fsync=on", "full_page_writes=on"}
+	}
+	return []string{
+		"max_connections=200", "shared_buffers=64MB",
+		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+	}
+}
+
+// folder is the one to open, made in the case of an ephemeral one.
+func (o Options) folder() (string, error) {
+	if !o.Ephemeral {
+		if o.Dir != "" {
+			return o.Dir, nil
+		}
+		return DefaultDir()
+	}
+	root := tempRoot()
+	sweepEphemeral(root)
+	dir, err := os.MkdirTemp(root, ephemeralPrefix)
+	if err != nil {
+		return "", fmt.Errorf("make a temporary folder: %w", err)
+	}
+	if accountFor("").drop {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return "", fmt.Errorf("make a temporary folder: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// tempRoot is the temp folder, unless Postgres's user may not enter it.
+func tempRoot() string {
+	dir := os.TempDir()
+	if accountFor("").blockedAt(dir) != "" {
+		return "/tmp"
+	}
+	return dir
+}
+
+// sweepEphemeral removes folders whose process was killed before it could. Whoever
+// is alive holds the lock.
+func sweepEphemeral(root string) {
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(root), ephemeralPrefix+"*"))
+	for _, dir := range left {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < ephemeralGrace {
+			continue
+		}
+		if uid, _, ok := owner(dir); !ok || uid != os.Geteuid() {
+			continue
+		}
+		if !locked(filepath.Join(dir, lockName)) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
+
+func locked(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return !os.IsNotExist(err)
+	}
+	defer f.Close()
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil
+}
