@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/tenants"
+)
+
+// ID identifies a pipeline.
+type ID = tenants.IDOf[Pipeline]
+
+// Pipeline is a definition that a tenant owns: a draft that is edited, and versions
+// that were published.
+type Pipeline struct {
+	ID        ID
+	Name      string
+	Template  string // slug of the template it was made from; empty otherwise
+	Draft     Document
+	Live      int // the version that new runs take; 0 before the first is published
+	Runs      int64
+	CreatedAt time.Time
+}
+
+// Version is what was published: it never changes, and runs are pinned to it.
+type Version struct {
+	Pipeline    ID
+	Number      int
+	Document    Document
+	Program     *Program
+	Note        string
+	PublishedBy tenants.UserID
+	PublishedAt time.Time
+}
+
+// ErrNotFound tells that the tenant has no such pipeline or version.
+var ErrNotFound = errors.New("no such pipeline")
+
+// Create stores a new pipeline with its draft.
+func Create(ctx context.Context, tx tenants.Tx, draft Document, template string, by tenants.UserID) (ID, error) {
+	id := tenants.NewID[Pipeline]()
+	_, err := tx.Exec(ctx, `
+		INSERT INTO pipelines (tenant_id, id, name, template, draft, draft_by, drafted_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $7)`,
+		tx.Tenant, id, draft.Name, template, string(draft.JSON()), by, tx.Now)
+	if err != nil {
+		return ID{}, fmt.Errorf("create a pipeline: %w", err)
+	}
+	return id, nil
+}
+
+// SaveDraft replaces the draft. Problems in it do not matter until it is published.
+func SaveDraft(ctx context.Context, tx tenants.Tx, id ID, draft Document, by tenants.UserID) error {
+	tag, err := tx.Exec(ctx, `
+		UPDATE pipelines SET name = $3, draft = $4, draft_by = $5, drafted_at = $6
+		WHERE tenant_id = $1 AND id = $2`,
+		tx.Tenant, id, draft.Name, string(draft.JSON()), by, tx.Now)
+	if err != nil {
+		return fmt.Errorf("save a draft: %w", err)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrNotFound
+	}
+	return nil
+}
+
+// Publish makes the draft the next version and the live one. A draft with blocking
+// problems is refused with an *Invalid that lists them.
+func Publish(ctx context.Context, tx tenants.Tx, id ID, note string, by tenants.UserID) (int, error) {
+	var text string
+	var last int
+	err := tx.QueryRow(ctx, `
+		SELECT draft, (SELECT coalesce(max(number), 0) FROM pipeline_versions v WHERE v.tenant_id = p.tenant_id AND v.pipeline_id = p.id)
+		FROM pipelines p WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tx.Tenant, id).Scan(&text, &last)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read a draft: %w", err)
+	}
+	document, err := Parse([]byte(text))
+	if err != nil {
+		return 0, err
+	}
+	if blocking := Blocking(Check(document)); len(blocking) > 0 {
+		return 0, &Invalid{Problems: blocking}
+	}
+	return last + 1, insertVersion(ctx, tx, id, last+1, document, note, by)
+}
+
+func insertVersion(ctx context.Context, tx tenants.Tx, id ID, number int, document Document, note string, by tenants.UserID) error {
+	text := document.JSON()
+	digest := sha256.Sum256(text)
+	batch := &tenants.Batch{}
+	batch.Queue(`
+		INSERT INTO pipeline_versions (tenant_id, pipeline_id, number, document, digest, semantics, note, published_by, published_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		tx.Tenant, id, number, string(text), digest[:], document.Semantics, note, by, tx.Now)
+	batch.Guarded(`UPDATE pipelines SET live_version = $3 WHERE tenant_id = $1 AND id = $2 RETURNING 1`, tx.Tenant, id, number)
+	if err := tx.Send(ctx, batch); err != nil {
+		return fmt.Errorf("publish a version: %w", err)
+	}
+	return nil
+}
+
+const pipelineColumns = `id, name, template, draft, coalesce(live_version, 0), run_count, created_at`
+
+// ByID reads a pipeline.
+func ByID(ctx context.Context, tx tenants.Tx, id ID) (Pipeline, error) {
+	rows, err := tx.Query(ctx, `SELECT `+pipelineColumns+` FROM pipelines WHERE tenant_id = $1 AND id = $2`, tx.Tenant, id)
+	if err != nil {
+		return Pipeline{}, fmt.Errorf("read a pipeline: %w", err)
+	}
+	p, err := pgx.CollectExactlyOneRow(rows, scanPipeline)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Pipeline{}, ErrNotFound
+	}
+	return p, err
+}
+
+// List reads all pipelines of the tenant, by name.
+func List(ctx context.Context, tx tenants.Tx) ([]Pipeline, error) {
+	rows, err := tx.Query(ctx, `SELECT `+pipelineColumns+` FROM pipelines WHERE tenant_id = $1 ORDER BY name, id`, tx.Tenant)
+	if err != nil {
+		return nil, fmt.Errorf("list pipelines: %w", err)
+	}
+	return pgx.CollectRows(rows, scanPipeline)
+}
+
+func scanPipeline(row pgx.CollectableRow) (Pipeline, error) {
+	var p Pipeline
+	var draft string
+	if err := row.Scan(&p.ID, &p.Name, &p.Template, &draft, &p.Live, &p.Runs, &p.CreatedAt); err != nil {
+		return p, err
+	}
+	var err error
+	p.Draft, err = Parse([]byte(draft))
+	return p, err
+}
+
+// NextRunNumber counts a new run of the pipeline. The row stays locked until the
+// transaction ends, so it is asked for late.
+func NextRunNumber(ctx context.Context, tx tenants.Tx, id ID) (int64, error) {
+	var number int64
+	err := tx.QueryRow(ctx, `
+		UPDATE pipelines SET run_count = run_count + 1 WHERE tenant_id = $1 AND id = $2 RETURNING run_count`,
+		tx.Tenant, id).Scan(&number)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, ErrNotFound
+	}
+	return number, err
+}
