@@ -1,0 +1,93 @@
+package llm
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ending is what a provider's finish reason means.
+type ending int
+
+const (
+	endUnknown ending = iota // shown to people, never taken as done
+	endDone
+	endCut     // the limit of tokens was hit
+	endRefused // a filter or the model itself declined
+)
+
+// endings maps the finish reasons seen from OpenAI-compatible servers, in lower
+// case.
+var endings = map[string]ending{
+	"stop": endDone, "eos": endDone, "end_turn": endDone,
+	"length": endCut, "max_tokens": endCut,
+	"content_filter": endRefused, "refusal": endRefused, "safety": endRefused,
+}
+
+// conclude judges what a provider sent: it returns the complete answer with its
+// Data, or the *Error that fits. The order matters: a refusal may be blank, and an
+// answer that hit the limit may look like an object.
+func conclude(req Request, answer Answer, refusal string) (Answer, error) {
+	text, mended := cleanText(answer.Text)
+	answer.Text = text
+	if mended {
+		answer.Repairs = append(answer.Repairs, "characters that cannot be stored were replaced by �")
+	}
+	end := endings[strings.ToLower(answer.Finish)]
+	switch {
+	case end == endRefused || refusal != "":
+		return failed(answer, ClassRefused, "The model declined to answer.", firstText(refusal, answer.Text))
+	case end == endCut:
+		return failed(answer, ClassTruncated, fmt.Sprintf(
+			"The answer was cut off at the limit of %d tokens (max_tokens). Raise the limit or ask for less.", req.MaxTokens), answer.Text)
+	case end == endUnknown:
+		return failed(answer, ClassMalformed, fmt.Sprintf(
+			"The model stopped for a reason that is not known here (%q), so its answer is not taken as complete.", cut(answer.Finish, 60)), answer.Text)
+	case blank(answer.Text):
+		return failed(answer, ClassEmpty, "The model gave an empty answer.", "")
+	case req.Answer == nil:
+		return answer, nil
+	}
+	data, repairs, err := extract(answer.Text, req.Answer)
+	if err != nil {
+		return failed(answer, ClassMalformed, "The answer cannot be used: "+err.Error()+".", answer.Text)
+	}
+	answer.Data = data
+	answer.Repairs = append(answer.Repairs, repairs...)
+	return answer, nil
+}
+
+// failed makes an error of an answer that was paid for and cannot be used.
+func failed(answer Answer, class Class, message, text string) (Answer, error) {
+	usage := answer.Usage
+	return Answer{}, &Error{Class: class, Message: message, Detail: detail(text),
+		Dispatched: true, Usage: &usage, Answer: answer}
+}
+
+func firstText(texts ...string) string {
+	for _, text := range texts {
+		if !blank(text) {
+			return text
+		}
+	}
+	return ""
+}
+
+// blank tells whether a text has nothing to read: only spaces, marks without width
+// and the like.
+func blank(text string) bool {
+	return strings.TrimFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r)
+	}) == ""
+}
+
+// cleanText makes text storable: Postgres takes neither NUL nor broken UTF-8. Each
+// is replaced by U+FFFD; the second result tells whether any was.
+func cleanText(text string) (string, bool) {
+	if utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
+		return text, false
+	}
+	clean := strings.ToValidUTF8(text, "\uFFFD")
+	return strings.ReplaceAll(clean, "\x00", "\uFFFD"), true
+}

@@ -1,0 +1,119 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// JSON renders the schema as a JSON Schema object, fields in order. Optional
+// fields are not in "required" and allow null.
+func (s *Schema) JSON() []byte { return s.render(false) }
+
+// strictJSON renders the schema for structured output: providers that enforce a
+// schema want every field in "required" and let an optional one be null.
+func (s *Schema) strictJSON() []byte { return s.render(true) }
+
+func (s *Schema) render(strict bool) []byte {
+	w := schemaWriter{strict: strict}
+	w.schema(s, false)
+	return w.buf.Bytes()
+}
+
+// schemaWriter writes keys in a fixed order, which maps would not keep: a prompt
+// that changes from call to call is never served from a provider's cache.
+type schemaWriter struct {
+	buf    bytes.Buffer
+	strict bool
+}
+
+func (w *schemaWriter) schema(s *Schema, nullable bool) {
+	w.buf.WriteString(`{"type":`)
+	w.kind(jsonKinds[s.Shape], nullable)
+	if s.Description != "" {
+		w.pair("description", s.Description)
+	}
+	switch s.Shape {
+	case ShapeDate:
+		w.pair("format", "date")
+	case ShapeTime:
+		w.pair("format", "date-time")
+	case ShapeChoice:
+		w.choices(s.Choices, nullable)
+	case ShapeList:
+		w.buf.WriteString(`,"items":`)
+		w.schema(s.Item, false)
+	case ShapeRecord:
+		w.fields(s.Fields)
+	case ShapeText, ShapeNumber, ShapeInteger, ShapeYesNo:
+	}
+	w.buf.WriteByte('}')
+}
+
+// jsonKinds maps a shape to the type of JSON Schema.
+var jsonKinds = map[Shape]string{
+	ShapeText: "string", ShapeNumber: "number", ShapeInteger: "integer", ShapeYesNo: "boolean",
+	ShapeDate: "string", ShapeTime: "string", ShapeChoice: "string", ShapeList: "array", ShapeRecord: "object",
+}
+
+func (w *schemaWriter) kind(kind string, nullable bool) {
+	if nullable {
+		w.buf.WriteString(`["` + kind + `","null"]`)
+		return
+	}
+	w.buf.WriteString(`"` + kind + `"`)
+}
+
+func (w *schemaWriter) pair(key, value string) {
+	w.buf.WriteString(`,"` + key + `":`)
+	w.buf.Write(quote(value))
+}
+
+func (w *schemaWriter) choices(choices []string, nullable bool) {
+	w.buf.WriteString(`,"enum":[`)
+	for i, choice := range choices {
+		if i > 0 {
+			w.buf.WriteByte(',')
+		}
+		w.buf.Write(quote(choice))
+	}
+	if nullable {
+		w.buf.WriteString(",null")
+	}
+	w.buf.WriteByte(']')
+}
+
+func (w *schemaWriter) fields(fields []SchemaField) {
+	w.buf.WriteString(`,"properties":{`)
+	var required []string
+	for i := range fields {
+		if i > 0 {
+			w.buf.WriteByte(',')
+		}
+		field := &fields[i]
+		w.buf.Write(quote(field.Name))
+		w.buf.WriteByte(':')
+		w.schema(&field.Schema, field.Optional)
+		if w.strict || !field.Optional {
+			required = append(required, field.Name)
+		}
+	}
+	w.buf.WriteString(`},"required":[`)
+	for i, name := range required {
+		if i > 0 {
+			w.buf.WriteByte(',')
+		}
+		w.buf.Write(quote(name))
+	}
+	w.buf.WriteString(`],"additionalProperties":false`)
+}
+
+// quote renders text as a JSON string without escaping HTML.
+func quote(text string) []byte {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return []byte(`""`) // a string always encodes
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+}
