@@ -84,32 +84,40 @@ CREATE POLICY tenant_people ON users FOR SELECT TO tollgate_app
     USING (EXISTS (SELECT 1 FROM members WHERE members.user_id = users.id));
 GRANT SELECT ON users TO tollgate_app;
 
+-- Codes sent to an address to sign in with. The digits are not here: they are derived
+-- from the id and the server's secret. Rows are kept for a day to count requests by
+-- address and by the network they came from.
 CREATE TABLE login_codes (
     id         uuid PRIMARY KEY,
     email      text NOT NULL,
-    address    text NOT NULL,
-    tries      integer NOT NULL DEFAULT 0,
+    network    text NOT NULL,
+    tries      integer NOT NULL DEFAULT 0 CHECK (tries BETWEEN 0 AND 5),
     created_at timestamptz NOT NULL DEFAULT now(),
     expires_at timestamptz NOT NULL,
     used_at    timestamptz
 );
 CREATE INDEX login_codes_by_email ON login_codes (email, created_at);
-CREATE INDEX login_codes_by_address ON login_codes (address, created_at);
+CREATE INDEX login_codes_by_network ON login_codes (network, created_at);
+CREATE INDEX login_codes_by_age ON login_codes (created_at);
 CALL protect_system_table('login_codes', 'SELECT, INSERT, UPDATE, DELETE');
 
+-- An ended session stays as a row with ended_at until it would have expired, so that a
+-- request which was under way cannot bring it back to life by saving it.
 CREATE TABLE sessions (
-    token_hash bytea PRIMARY KEY,
+    token_hash bytea PRIMARY KEY CHECK (octet_length(token_hash) = 32),
     user_id    uuid REFERENCES users (id),
     data       bytea NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     seen_at    timestamptz NOT NULL DEFAULT now(),
-    expires_at timestamptz NOT NULL
+    expires_at timestamptz NOT NULL,
+    ended_at   timestamptz
 );
 CREATE INDEX sessions_by_user ON sessions (user_id);
 CREATE INDEX sessions_by_expiry ON sessions (expires_at);
 CALL protect_system_table('sessions', 'SELECT, INSERT, UPDATE, DELETE');
 
--- Who did what, kept for ever: rows are added, never changed.
+-- Who did what, kept for ever: rows are added, never changed. detail is json, not
+-- jsonb, which refuses some texts that people can type.
 CREATE TABLE audit_entries (
     tenant_id   uuid NOT NULL REFERENCES tenants (id),
     id          uuid NOT NULL,
@@ -120,7 +128,7 @@ CREATE TABLE audit_entries (
     action      text NOT NULL,
     target_kind text NOT NULL,
     target_id   uuid,
-    detail      jsonb NOT NULL DEFAULT '{}',
+    detail      json NOT NULL DEFAULT '{}',
     PRIMARY KEY (tenant_id, id)
 );
 CREATE INDEX audit_entries_by_target ON audit_entries (tenant_id, target_id, id);

@@ -19,6 +19,7 @@
 // Callbacks may run more than once (a deadlock or serialization failure is retried),
 // and no outside call is made while a transaction is open.
 //
-// Reading order: id.go, db.go, tx.go, batch.go, boot.go; then tenant.go, member.go,
-// login.go, session.go, audit.go.
+// Reading order: id.go, db.go, tx.go, batch.go, boot.go; then tenant.go, role.go,
+// member.go, people.go; email.go, login.go, login_limit.go, session.go, secret.go;
+// audit.go; demo.go.
 package tenants
