@@ -1,0 +1,122 @@
+package ledger
+
+import (
+	"strings"
+	"time"
+
+	"tollgate/tenants"
+)
+
+// The ledger knows runs, step runs and pipelines by their ids only. The rooms that own
+// them convert theirs: ledger.RunID(id).
+type (
+	run      struct{}
+	stepRun  struct{}
+	pipeline struct{}
+
+	RunID      = tenants.IDOf[run]
+	StepRunID  = tenants.IDOf[stepRun]
+	PipelineID = tenants.IDOf[pipeline]
+)
+
+// HoldID is the id of one model call, given by the caller. The hold and the charge of
+// the call both bear it.
+type HoldID = tenants.IDOf[Hold]
+
+// Payer tells whose provider key pays for a call.
+type Payer string
+
+// The payers there are.
+const (
+	PayerOwn      Payer = "own"      // the tenant's own key: capped and shown, not billed
+	PayerPlatform Payer = "platform" // our key: billed to the tenant
+)
+
+// Hold is a reservation for one model call of one attempt of a step run.
+type Hold struct {
+	ID      HoldID
+	Run     RunID
+	StepRun StepRunID
+	Attempt int
+	Quote
+	Payer Payer
+
+	// At is when the call starts, which decides the month it counts in. Zero means the
+	// database's clock, which is right unless a test needs another.
+	At time.Time
+	// Lifetime is how long the call may take at most; ExpireHolds looks for the hold
+	// only after it. Zero means DefaultLifetime.
+	Lifetime time.Duration
+	// Parked says that the call does not follow at once. Until QueueDispatch tells that
+	// it does, giving up costs nothing.
+	Parked bool
+}
+
+// DefaultLifetime is the lifetime of a hold that names none.
+const DefaultLifetime = 15 * time.Minute
+
+// holdDocument has the column names of table holds, as ledger_hold wants them.
+type holdDocument struct {
+	ID              HoldID    `json:"id"`
+	Run             RunID     `json:"run_id"`
+	StepRun         StepRunID `json:"step_run_id"`
+	Attempt         int       `json:"attempt"`
+	Model           string    `json:"model"`
+	Funds           Funds     `json:"funds"`
+	Payer           Payer     `json:"payer"`
+	Amount          Micros    `json:"amount"`
+	Dispatched      bool      `json:"dispatched"`
+	StartedAt       time.Time `json:"started_at,omitzero"`
+	LifetimeSeconds float64   `json:"lifetime_seconds"`
+	priceColumns
+}
+
+// priceColumns are the rates of a price as holds and charges keep them.
+type priceColumns struct {
+	Input      *Micros `json:"price_input"`
+	Output     *Micros `json:"price_output"`
+	CacheRead  *Micros `json:"price_cache_read"`
+	CacheWrite *Micros `json:"price_cache_write"`
+}
+
+func (h Hold) document() holdDocument {
+	lifetime := h.Lifetime
+	if lifetime <= 0 {
+		lifetime = DefaultLifetime
+	}
+	return holdDocument{
+		ID: h.ID, Run: h.Run, StepRun: h.StepRun, Attempt: h.Attempt,
+		Model: plainText(h.Model), Funds: h.Price.Funds, Payer: h.Payer, Amount: h.Amount,
+		Dispatched: !h.Parked, StartedAt: h.At, LifetimeSeconds: lifetime.Seconds(),
+		priceColumns: h.Price.columns(),
+	}
+}
+
+func (p Price) columns() priceColumns {
+	return priceColumns{Input: p.Input.column(), Output: p.Output.column(), CacheRead: p.CacheRead.column(), CacheWrite: p.CacheWrite.column()}
+}
+
+func (r Rate) column() *Micros {
+	if !r.known {
+		return nil
+	}
+	return &r.micros
+}
+
+func rateOf(column *Micros) Rate {
+	if column == nil {
+		return Rate{}
+	}
+	return PerMillion(*column)
+}
+
+// maxText bounds what a provider may have us keep beside a charge.
+const maxText = 300
+
+// plainText makes a provider's text storable: valid UTF-8 without NUL, of bounded size.
+func plainText(text string) string {
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
+}

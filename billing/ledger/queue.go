@@ -1,0 +1,41 @@
+package ledger
+
+import "tollgate/tenants"
+
+// QueueHold adds a reservation to the batch. If it does not fit under a cap the whole
+// batch is void with an error that AsCapReached reads. If the run or the step run does
+// not exist in the batch's tenant, tenants.IsLostRace tells; if the id was used before,
+// tenants.IsDuplicate.
+func QueueHold(b *tenants.Batch, h Hold) {
+	b.Queue(`SELECT ledger_hold($1::jsonb)`, h.document())
+}
+
+// QueueDispatch tells that the call of a parked hold is about to be sent. The batch is
+// void (tenants.IsLostRace) if the hold has ended.
+func QueueDispatch(b *tenants.Batch, id HoldID) {
+	b.Guarded(`UPDATE holds SET dispatched = true
+		WHERE tenant_id = ledger_tenant() AND id = $1 AND state = 'open' RETURNING 1`, id)
+}
+
+// QueueSettle adds the final booking of a call. The batch is void (tenants.IsLostRace)
+// if the hold has ended before, so a call is never charged twice.
+func QueueSettle(b *tenants.Batch, s Settlement) {
+	b.Queue(`SELECT ledger_settle($1::jsonb)`, s.document())
+}
+
+// QueueRelease gives a whole hold back: its call was not made, or was refused before
+// the provider did any work. The batch is void (tenants.IsLostRace) if the hold has
+// ended before.
+func QueueRelease(b *tenants.Batch, id HoldID) {
+	b.Queue(`SELECT ledger_release($1)`, id)
+}
+
+// QueueAbandon ends what is still held for a step run's attempts up to the given one,
+// when its worker was lost or its run cancelled: a call that may have reached the
+// provider is booked at the reserved amount and marked, a parked one is given back.
+// Holds that have ended stay as they are.
+func QueueAbandon(b *tenants.Batch, step StepRunID, attempt int) {
+	b.Queue(`SELECT ledger_abandon(id) FROM holds
+		WHERE tenant_id = ledger_tenant() AND step_run_id = $1 AND attempt <= $2 AND state = 'open'
+		ORDER BY id`, step, attempt)
+}
