@@ -28,10 +28,10 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 	if tenant.IsZero() {
 		return errors.New("a batch needs a tenant")
 	}
-	all := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, b.Len()+1)}
-	all.Queue(`SELECT set_config('app.tenant_id', $1, true)`, tenant.String())
-	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	return retried(ctx, func() error {
+		all := &pgx.Batch{}
+		all.Queue(`SELECT set_config('app.tenant_id', $1, true)`, tenant.String())
+		all.QueuedQueries = append(all.QueuedQueries, b.unsent()...)
 		if err := db.app.SendBatch(ctx, all).Close(); err != nil {
 			return fmt.Errorf("commit a batch: %w", err)
 		}
@@ -41,8 +41,20 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 
 // Send runs the batch inside the open transaction.
 func (tx Tx) Send(ctx context.Context, b *Batch) error {
-	if err := tx.SendBatch(ctx, &b.Batch).Close(); err != nil {
+	all := &pgx.Batch{QueuedQueries: b.unsent()}
+	if err := tx.SendBatch(ctx, all).Close(); err != nil {
 		return fmt.Errorf("send a batch: %w", err)
 	}
 	return nil
+}
+
+// unsent copies the statements. pgx notes in each statement how the connection that it
+// was sent on prepared it, so the same one cannot be sent on another connection.
+func (b *Batch) unsent() []*pgx.QueuedQuery {
+	copies := make([]*pgx.QueuedQuery, 0, b.Len())
+	for _, query := range b.QueuedQueries {
+		one := *query
+		copies = append(copies, &one)
+	}
+	return copies
 }

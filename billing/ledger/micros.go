@@ -91,11 +91,9 @@ func ParseDollars(text string) (Micros, error) {
 	if err != nil || dollars >= int64(MaxMicros/Dollar) {
 		return 0, &AmountError{"That is too much. Write an amount below 1000000000."}
 	}
-	cents, err := strconv.ParseInt((fraction + "00")[:2], 10, 64)
-	if err != nil {
-		return 0, &AmountError{"Write an amount in dollars, such as 50 or 12.50."}
-	}
-	return Micros(dollars)*Dollar + Micros(cents)*Cent, nil
+	padded := fraction + "00"
+	cents := Micros(padded[0]-'0')*10 + Micros(padded[1]-'0')
+	return Micros(dollars)*Dollar + cents*Cent, nil
 }
 
 func allDigits(text string) bool {

@@ -10,14 +10,16 @@ import (
 	"tollgate/tenants"
 )
 
-// Difference is a figure of the ledger that its lines do not bear out.
+// Difference is a figure of the ledger that its lines do not bear out: an amount of a
+// balance, or how many charges a hold has, where it must be one if the hold is settled
+// and none otherwise.
 type Difference struct {
-	Place
+	Place       // of the balance; for a hold, "hold" and its id
 	Funds       Funds
-	PeriodStart time.Time
-	Figure      string // "held", "spent", "overrun", or "charges" of the hold that ID names
-	Recorded    Micros // in the balance; for "charges", how many there are
-	Computed    Micros // from holds and charges; for "charges", how many there should be
+	PeriodStart time.Time // without meaning for a run and for a hold
+	Figure      string    // "held", "spent", "overrun" or "charges"
+	Recorded    int64     // micros in the balance, or charges there are
+	Computed    int64     // micros by holds and charges, or charges there should be
 }
 
 // reconcileQuery adds up open holds and charges by place, compares with the balances
@@ -48,7 +50,7 @@ const reconcileQuery = `
 		('overrun', coalesce(r.overrun_micros, 0), coalesce(c.overrun, 0))) f (figure, recorded, computed)
 	WHERE f.recorded <> f.computed
 	UNION ALL
-	SELECT 'run', h.id::text, h.funds, 'epoch', 'charges', count(c.hold_id), (h.state = 'settled')::int
+	SELECT 'hold', h.id::text, h.funds, 'epoch', 'charges', count(c.hold_id), (h.state = 'settled')::int
 	FROM holds h LEFT JOIN charges c ON c.tenant_id = h.tenant_id AND c.hold_id = h.id
 	WHERE h.tenant_id = $1
 	GROUP BY h.tenant_id, h.id
