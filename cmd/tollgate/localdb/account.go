@@ -95,8 +95,8 @@ func (a account) blockedAt(path string) string {
 		}
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return ""
+	if err != nil || !info.IsDir() {
+		return "" // another problem than permission, told elsewhere
 	}
 	if uid, gid, ok := owner(path); ok && info.Mode().Perm()&a.enterBit(uid, gid) == 0 {
 		return path

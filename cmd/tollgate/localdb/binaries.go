@@ -68,14 +68,18 @@ func bindirOfPgConfig() string {
 	return ""
 }
 
-var digits = regexp.MustCompile(`\d+`)
+var versionInName = regexp.MustCompile(`\d+(\.\d+)?`)
 
-// newestFirst sorts the folders of a pattern by the version number in their name,
-// as a number: 9 is older than 15.
+// newestFirst sorts the folders of a pattern by the version in their names, as a
+// number: 9.6 is older than 15.
 func newestFirst(pattern string) []string {
 	dirs, _ := filepath.Glob(pattern) // the patterns are constants
-	version := func(dir string) int {
-		n, _ := strconv.Atoi(digits.FindString(strings.TrimPrefix(dir, "/Applications/")))
+	version := func(dir string) float64 {
+		numbers := versionInName.FindAllString(dir, -1)
+		if len(numbers) == 0 {
+			return 0
+		}
+		n, _ := strconv.ParseFloat(numbers[len(numbers)-1], 64) // the pattern only matches numbers
 		return n
 	}
 	slices.SortFunc(dirs, func(a, b string) int { return cmp.Compare(version(b), version(a)) })

@@ -52,11 +52,19 @@ func (c *child) waitFor(ctx context.Context, bound time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-c.exited:
-		return true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return false
+	return c.hasExited()
+}
+
+func (c *child) hasExited() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
 }
 
 // runChild runs the command to its end; a cancelled ctx kills it.

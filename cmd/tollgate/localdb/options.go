@@ -2,7 +2,6 @@ package localdb
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -68,7 +67,7 @@ func cacheDir() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a folder to keep Postgres in: %w", err)
+		return "", errors.New("there is no home folder to keep a fetched Postgres in: set HOME, install Postgres itself, or set DATABASE_URL")
 	}
 	return filepath.Join(dir, "tollgate"), nil
 }

@@ -8,12 +8,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -23,8 +20,6 @@ const (
 	// recoveryBound is how long a start may take: after a crash Postgres replays
 	// its log first, which on a slow disk is minutes at worst.
 	recoveryBound = 3 * time.Minute
-	// logLimit is the size at which a new log is begun; one old log is kept.
-	logLimit = 8 << 20
 )
 
 // errPortTaken means that somebody else listens on the port we wanted.
@@ -74,23 +69,6 @@ func (h *home) clusterName() string {
 	return "tollgate-" + hex.EncodeToString(sum[:6])
 }
 
-// openLog opens the log for appending and says where this start's part begins.
-func (h *home) openLog() (*os.File, int64, error) {
-	if info, err := os.Stat(h.log()); err == nil && info.Size() > logLimit {
-		_ = os.Rename(h.log(), h.log()+".old")
-	}
-	f, err := os.OpenFile(h.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, 0, unusable(h.log(), err)
-	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, 0, unusable(h.log(), err)
-	}
-	return f, info.Size(), nil
-}
-
 var errExited = errors.New("it ended at once")
 
 // awaitReady reads the server's own status file rather than knocking at the port,
@@ -110,62 +88,6 @@ func (h *home) awaitReady(ctx context.Context, pm *child) error {
 			return err
 		}
 	}
-}
-
-// pidFile is the part of postmaster.pid that we need.
-type pidFile struct {
-	pid   int
-	ready bool
-}
-
-func (h *home) readPIDFile() (pidFile, error) {
-	raw, err := readSmall(h.pidFile(), 64<<10)
-	if err != nil {
-		return pidFile{}, err
-	}
-	return parsePIDFile(string(raw))
-}
-
-// parsePIDFile reads line 1, the process, and line 8, the state, which is missing
-// while the server starts.
-func parsePIDFile(text string) (pidFile, error) {
-	lines := strings.Split(text, "\n")
-	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
-	if err != nil || pid <= 1 {
-		return pidFile{}, errors.New("postmaster.pid names no process")
-	}
-	ready := len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready"
-	return pidFile{pid: pid, ready: ready}, nil
-}
-
-// explain adds to a failed start the reason that Postgres wrote into its log.
-func (h *home) explain(err error, from int64) error {
-	written := h.logSince(from)
-	if strings.Contains(written, "could not bind") && strings.Contains(written, "could not create any TCP/IP sockets") {
-		return errPortTaken
-	}
-	reason := ""
-	for line := range strings.Lines(written) {
-		for _, level := range []string{"FATAL:", "PANIC:"} {
-			if _, text, ok := strings.Cut(line, level); ok {
-				reason = ": " + strings.TrimSpace(text)
-			}
-		}
-	}
-	return fmt.Errorf("Postgres did not start (%w)%s; see %s", err, reason, h.log()) //nolint:staticcheck // a sentence for people, with a proper name in front
-}
-
-func (h *home) logSince(from int64) string {
-	f, err := os.Open(h.log())
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.NewSectionReader(f, from, 64<<10))
-	if err != nil {
-		return ""
-	}
-	return string(raw)
 }
 
 // freePort asks the system for a port nobody listens on. It may be taken again

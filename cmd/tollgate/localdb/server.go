@@ -91,10 +91,12 @@ func (s *Server) open(ctx context.Context, opts Options) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.checkOwner(); err != nil {
-		return nil, err
+	if have != 0 {
+		if err := h.checkOwner(); err != nil {
+			return nil, err
+		}
 	}
-	pick := chooser{opts: opts, account: h.account, dir: h.data()}
+	pick := chooser{opts: opts, account: h.account, data: h.data()}
 	if s.binaries, err = pick.choose(ctx, have); err != nil {
 		return nil, err
 	}
