@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
+	"tollgate/tenants"
+)
+
+// Call is one try of a step's outside call.
+type Call struct {
+	Tenant  tenants.ID
+	Run     RunID
+	StepRun StepRunID
+	Attempt int
+	Key     string // idempotency key, the same for each try
+	Input   []byte // JSON of AIInput, EmailInput, …
+}
+
+// Reply is what came of a call: an output or a failure.
+type Reply struct {
+	Output     []byte // JSON object; formulas read it as steps.<id>
+	Note       string // what a reader of the timeline should know
+	Failure    *Failure
+	Retryable  bool
+	RetryAfter time.Duration // the other side's wish; 0: none
+	Bill       *Bill         // nil: nothing was billed
+}
+
+// Bill is what a model call used, as the provider says; Unknown where it could not
+// tell, which books the reserved sum as an estimate.
+type Bill struct {
+	Unknown   bool
+	Model     string // as billed
+	Tokens    ledger.Tokens
+	RequestID string
+	Finish    string
+	Latency   time.Duration
+}
+
+// Caller makes the outside calls of one kind of step. It may be called again with the
+// same key after its reply was lost.
+type Caller interface {
+	Call(ctx context.Context, call Call) Reply
+}
+
+// Most time a call may take where the step says nothing.
+const (
+	defaultAITimeout = 10 * time.Minute
+	defaultTimeout   = time.Minute
+)
+
+func timeoutOf(node *pipeline.Node) time.Duration {
+	switch {
+	case node.Step.Timeout != nil:
+		return time.Duration(*node.Step.Timeout)
+	case node.Kind() == pipeline.KindAI:
+		return defaultAITimeout
+	}
+	return defaultTimeout
+}
+
+// holdID names the money of one try of a step. It can be worked out again after a
+// crash, when nothing else is left of the call.
+func holdID(step StepRunID, attempt int) ledger.HoldID {
+	var name [20]byte
+	copy(name[:], step[:])
+	binary.BigEndian.PutUint32(name[16:], uint32(attempt))
+	return ledger.HoldID(uuid.NewSHA1(holdSpace, name[:]))
+}
+
+var holdSpace = uuid.MustParse("5f1c1c1e-3b0a-4c57-9d0f-6a0d5d1f7a10")

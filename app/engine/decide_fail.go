@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"time"
+
+	"tollgate/app/pipeline"
+)
+
+// moved is a change of the position's step.
+func (d *decider) moved(to StepState, attempt int) moveStep {
+	return moveStep{
+		id: d.step.ID, from: d.step.State, slice: d.step.Slice, fence: d.step.Fence, to: to, attempt: attempt,
+		note: d.outcome.note, cost: d.outcome.cost,
+	}
+}
+
+// ended is the change that ends the position's step.
+func (d *decider) ended(state StepState) moveStep {
+	move := d.moved(state, d.step.Attempt)
+	move.output, move.failure = d.outcome.output, d.outcome.failure
+	return move
+}
+
+// recordTry writes down the try that ended, of a step that reached outside.
+func (d *decider) recordTry(result AttemptOutcome) {
+	if !callsOutside(d.step.Kind) {
+		return
+	}
+	d.add(addAttempt{step: d.step.ID, attempt: Attempt{
+		Number: d.step.Attempt, Outcome: result, BeganAt: d.step.BegunAt, EndedAt: d.now,
+		Failure: d.outcome.failure, Note: d.outcome.note,
+	}})
+}
+
+func (d *decider) addMoney() {
+	if d.outcome.settle != nil {
+		d.add(*d.outcome.settle)
+	}
+}
+
+// failedTry acts on an error: another try after a pause, or the end of the run.
+func (d *decider) failedTry() {
+	node := d.program.Node(d.step.StepID)
+	d.recordTry(AttemptFailed)
+	pause, another := nextTry(node, d.step.Attempt, d.outcome)
+	if !another {
+		d.fail()
+		return
+	}
+	d.add(d.moved(StepWaiting, d.step.Attempt+1))
+	d.addMoney()
+	due := d.now.Add(pause)
+	d.add(openWait{Wait{StepRun: d.step.ID, Kind: WaitRetry, Due: &due, Reason: d.outcome.failure.Message}})
+}
+
+// maxInterruptions bounds how often a call may be cut by a dying worker before it is
+// taken to be the cause.
+const maxInterruptions = 20
+
+// interruptedTry records that the worker died in the middle of the call, books what the
+// call may have cost, and makes it again under the same key.
+func (d *decider) interruptedTry() {
+	d.outcome.failure = &Failure{Class: ClassInterrupted, Message: "The program stopped in the middle of this call, so it was made again with the same key."}
+	d.recordTry(AttemptInterrupted)
+	d.addMoney()
+	if d.step.Attempt >= maxInterruptions {
+		d.outcome.failure.Message = "The program stopped in the middle of this call 20 times, so it is not made again."
+		d.outcome.settle = nil
+		d.fail()
+		return
+	}
+	d.step = d.nextAttempt()
+	d.callAgain()
+}
+
+// nextAttempt is the position's step as its next try counts it.
+func (d *decider) nextAttempt() *StepRun {
+	row := *d.step
+	row.Attempt++
+	return &row
+}
+
+// fail ends the position's step, the groups around it and the run.
+func (d *decider) fail() {
+	failure := *d.outcome.failure
+	failure.StepID = d.step.StepID
+	d.outcome.failure = &failure
+	d.add(d.ended(StepFailed))
+	d.addMoney()
+	d.failGroups(d.frames(d.groups), failure)
+}
+
+// failBegin fails a step that never got to run; its row says why.
+func (d *decider) failBegin(node *pipeline.Node, group *frame, failure Failure) {
+	failure.StepID = node.ID()
+	row := d.newRow(node, group, StepFailed)
+	row.Failure = &failure
+	d.add(insertStep{row: row})
+	d.next = nil
+	d.failGroups(group, failure)
+}
+
+func (d *decider) failGroups(group *frame, failure Failure) {
+	for ; group != nil; group = group.outer {
+		if group.insert >= 0 {
+			begun := d.changes[group.insert].(insertStep)
+			begun.row.State, begun.row.EndedAt, begun.row.Failure = StepFailed, &d.now, &failure
+			d.changes[group.insert] = begun
+			continue
+		}
+		d.add(moveStep{id: group.row.ID, from: StepRunning, to: StepFailed,
+			attempt: group.row.Attempt, failure: &failure})
+	}
+	d.add(endRun{state: RunFailed, failure: &failure})
+}
+
+// Pauses between tries where the step says nothing.
+const (
+	defaultTries = 5
+	firstPause   = 2 * time.Second
+	longestPause = time.Minute
+	longestAsked = 10 * time.Minute // how long another side may ask us to wait
+)
+
+// nextTry says whether a failed try is followed by another, and after which pause. The
+// pauses double; the other side's wish counts where it is longer, within a bound.
+func nextTry(node *pipeline.Node, attempt int, out outcome) (time.Duration, bool) {
+	tries, first, longest := defaultTries, firstPause, longestPause
+	retryable := out.retryable
+	if retry := node.Step.Retry; retry != nil {
+		tries = retry.Attempts
+		if retry.First != nil {
+			first = time.Duration(*retry.First)
+		}
+		if retry.Longest != nil {
+			longest = time.Duration(*retry.Longest)
+		}
+		retryable = retryable && listed(retry.On, out.failure.Class)
+	}
+	if !retryable || attempt >= tries || out.retryAfter > longestAsked {
+		return 0, false
+	}
+	pause := first
+	for n := 1; n < attempt && pause < longest; n++ {
+		pause *= 2
+	}
+	return max(min(pause, longest), out.retryAfter), true
+}
+
+func listed(classes []string, class string) bool {
+	for _, c := range classes {
+		if c == class {
+			return true
+		}
+	}
+	return len(classes) == 0
+}
+
+func callsOutside(kind pipeline.Kind) bool {
+	return kind == pipeline.KindAI || kind == pipeline.KindEmail
+}

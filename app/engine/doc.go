@@ -1,0 +1,43 @@
+// Package engine is the life of a run: from its start, through steps, waits and
+// people, to its one final state.
+//
+// # State is rows
+//
+// A run is a row; each execution of a step is a row (step_runs), and nested ones point
+// to their parent. That tree is the state, the history and the timeline at once.
+// Nothing is replayed: finishing a step reads its row, the groups around it that
+// change, and the values that the next step needs, so the cost of a step does not grow
+// with the history of its run.
+//
+// # Decide, then commit
+//
+// decide is pure: from the definition, a position, what came out there, the values
+// that formulas read, and a time it makes a list of changes. The committer applies the
+// list with guarded statements (old state and fence in the WHERE, exactly one row) in
+// one round trip; if any guard fails, the whole list is void.
+//
+// # Slices, fences, leases
+//
+// One River job drives one slice: it carries one branch of one run through its ready
+// steps. The commit that finishes a step also begins the next. The slice ends when the
+// branch waits or ends, or has had its share of time; that transaction also completes
+// the job and adds the job that follows. Every worker beats; a slice whose worker fell
+// silent is taken over under a higher fence, and a commit with an older fence changes
+// nothing.
+//
+// # Invariants
+//
+//   - A final state of a run or step run never changes.
+//   - A step run is finished once; the record of an interrupted try says so.
+//   - A running step run belongs to a slice; a waiting one has an open wait, or a slice
+//     that is about to carry it on. The watchdog finds whatever breaks this.
+//   - Outside calls happen between commits, never inside one, and carry a key that is
+//     the same for each try.
+//   - Locks are taken in one order: run (shared for steps, exclusive for the run's own
+//     state), step runs, waits, ledger, slice, jobs.
+//
+// Reading order: run.go and steprun.go (the words), decide.go and change.go (the
+// rules), commit.go (how they become rows), drive.go (one slice from claim to end),
+// start.go, wake.go and review.go (what sets a branch going), reap.go and watchdog.go
+// (what repairs), read.go (what pages ask).
+package engine

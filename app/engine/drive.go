@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/app/pipeline"
+	"tollgate/app/review"
+	"tollgate/billing/ledger"
+	"tollgate/tenants"
+)
+
+// Job is the River job that a slice is driven by.
+type Job interface {
+	ID() int64
+	// Complete marks the job done inside the transaction that ends the slice.
+	Complete(ctx context.Context, tx pgx.Tx) error
+}
+
+// How long one job may carry a slice before others get their turn.
+const (
+	maxSteps = 50
+	maxTime  = time.Second
+)
+
+// drive is one slice on its way through a job.
+type drive struct {
+	*Engine
+	worker *Worker
+	tenant tenants.ID
+	job    Job
+	slice  slice
+
+	program *pipeline.Program
+	run     Run
+	step    *StepRun
+	groups  []StepRun
+	scope   scope
+	outcome outcome
+	began   time.Time
+	steps   int
+}
+
+// Drive carries a slice forward until its branch waits or ends, or its time is up. A
+// job whose slice has moved on without it is simply done. After an error River runs
+// the job again, which picks the slice up where it is.
+func (w *Worker) Drive(ctx context.Context, args DriveSlice, job Job) error {
+	ctx, leave := w.enter(ctx, args.Slice)
+	defer leave()
+	d := &drive{Engine: w.Engine, worker: w, tenant: args.Tenant, job: job, began: time.Now()}
+	err := d.claim(ctx, args)
+	for err == nil {
+		err = d.turn(ctx)
+	}
+	switch {
+	case errors.Is(err, errStale), errors.Is(err, errEnded):
+		return nil
+	case ctx.Err() != nil:
+		return d.abandon(ctx)
+	}
+	return err
+}
+
+// errEnded tells that the slice has ended well, and the job with it.
+var errEnded = errors.New("the slice has ended")
+
+// turn decides on what came out at the position, commits it, and makes the outside
+// call that the commit began. What came out is kept even if we are being stopped.
+func (d *drive) turn(ctx context.Context) error {
+	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	decision, err := d.decide(keep, bars{})
+	if err != nil {
+		return err
+	}
+	decision, err = d.commit(keep, decision)
+	switch {
+	case tenants.IsLostRace(err):
+		return d.afterLostRace(keep, err)
+	case err != nil:
+		return err
+	case decision.next == nil:
+		return errEnded
+	}
+	d.steps++
+	d.makeCall(ctx, *decision.next)
+	if ctx.Err() != nil && d.outcome.kind == failed {
+		return ctx.Err() // the call was cut by our own stop; its next try will say so
+	}
+	return nil
+}
+
+const commitTimeout = 30 * time.Second
+
+// commit writes a decision. Where its begin does not fit under a cap, or asks nobody,
+// it decides again with that known, and writes that.
+func (d *drive) commit(ctx context.Context, first decision) (decision, error) {
+	err := d.write(ctx, first)
+	var barred bars
+	if capped, ok := ledger.AsCapReached(err); ok {
+		barred.capped = map[string]string{first.next.node.ID(): capped.String()}
+	} else if errors.Is(err, review.ErrNobodyToAsk) {
+		barred.failed = map[string]Failure{asked(first): {Class: ClassNobody,
+			Message: "Nobody may decide this review: the people it asks are not members, or only the person who started the run. Add somebody to the step."}}
+	} else {
+		return first, err
+	}
+	second, err := d.decide(ctx, barred)
+	if err != nil {
+		return second, err
+	}
+	return second, d.write(ctx, second)
+}
+
+// asked is the step whose review a decision opens.
+func asked(decision decision) string {
+	for _, entry := range decision.changes {
+		if open, ok := entry.(openReview); ok {
+			return open.draft.node.ID()
+		}
+	}
+	return ""
+}
+
+// write commits the changes: alone where the slice goes on, with the slice's end and
+// the job's where it does not.
+func (d *drive) write(ctx context.Context, decision decision) error {
+	c := &commitment{
+		tenant: d.tenant, run: d.run.ID, slice: d.slice.id, fence: d.slice.fence,
+		worker: d.worker.ID, changes: decision.changes,
+	}
+	if decision.next != nil {
+		return d.send(ctx, c)
+	}
+	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		batch := &tenants.Batch{}
+		c.queue(batch)
+		if err := tx.Send(ctx, batch); err != nil {
+			return err
+		}
+		if err := d.openReviews(ctx, tx, decision.changes); err != nil {
+			return err
+		}
+		if err := d.leave(ctx, tx, decision.yields); err != nil {
+			return err
+		}
+		return d.job.Complete(ctx, tx.Tx)
+	})
+}
+
+// leave ends the slice, or gives it to a new job where it only yields.
+func (d *drive) leave(ctx context.Context, tx tenants.Tx, yields bool) error {
+	if yields {
+		return d.handOver(ctx, tx, d.slice.id, d.slice.fence, &d.step.ID)
+	}
+	batch := &tenants.Batch{}
+	batch.Guarded(`DELETE FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3 RETURNING 1`,
+		d.tenant, d.slice.id, d.slice.fence)
+	return tx.Send(ctx, batch)
+}
+
+// decide asks the pure rules, loading the values they turn out to need.
+func (d *drive) decide(ctx context.Context, barred bars) (decision, error) {
+	for {
+		result := decide(moment{
+			program: d.program, run: d.run, step: d.step, groups: d.groups,
+			slice: d.slice.id, fence: d.slice.fence, outcome: d.outcome, scope: d.scope.clone(),
+			bars: barred, yield: d.mustYield(), inputBound: d.InputBound, now: d.now(), newID: tenants.NewID[StepRun],
+		})
+		if len(result.missing) == 0 {
+			return result, nil
+		}
+		if err := d.loadOutputs(ctx, result.missing); err != nil {
+			return result, err
+		}
+	}
+}
+
+// mustYield tells that others should get their turn, or that the program stops: the
+// slice ends behind the step that has just finished.
+func (d *drive) mustYield() bool {
+	if d.outcome.kind != done || d.steps == 0 {
+		return false
+	}
+	return d.worker.draining.Load() || d.steps >= maxSteps || time.Since(d.began) > maxTime
+}
+
+// abandon gives the slice to another job after our stop cut its call.
+func (d *drive) abandon(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		if err := d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil); err != nil {
+			return err
+		}
+		return d.job.Complete(ctx, tx.Tx)
+	})
+	if errors.Is(err, errStale) {
+		return d.payAnyway(ctx)
+	}
+	return err
+}
+
+// afterLostRace finds out why a guard failed. If the slice was taken from us, or the
+// run was ended by somebody, what a call has cost is booked all the same.
+func (d *drive) afterLostRace(ctx context.Context, lost error) error {
+	var ours bool
+	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		return tx.QueryRow(ctx, `
+			SELECT EXISTS (SELECT 1 FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
+				WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 AND r.state = 'running')`,
+			d.tenant, d.slice.id, d.slice.fence).Scan(&ours)
+	})
+	if err != nil {
+		return err
+	}
+	if ours {
+		return fmt.Errorf("commit of a slice that is still ours: %w", lost)
+	}
+	if err := d.payAnyway(ctx); err != nil {
+		return err
+	}
+	return errStale
+}
+
+// payAnyway books the money of a call whose step can no longer be finished by us. A
+// hold that was settled by whoever took over stays as it is.
+func (d *drive) payAnyway(ctx context.Context) error {
+	if d.outcome.settle == nil {
+		return nil
+	}
+	batch := &tenants.Batch{}
+	d.outcome.settle.queue(batch)
+	err := d.DB.Send(ctx, d.tenant, batch)
+	if tenants.IsLostRace(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"tollgate/app/expr"
+	"tollgate/app/pipeline"
+)
+
+// AIInput is what a model is given, as stored and shown on the run's page.
+type AIInput struct {
+	Models       []string         `json:"models"`
+	Instructions string           `json:"instructions,omitempty"`
+	Prompt       string           `json:"prompt"`
+	Answer       []pipeline.Field `json:"answer,omitempty"` // the asked fields; none asks for text
+	MaxTokens    int              `json:"max_tokens"`
+	Sample       json.RawMessage  `json:"sample,omitempty"` // recorded answer, for a run on the pipeline's own sample
+}
+
+// EmailInput is a mail that a step sends.
+type EmailInput struct {
+	To      []string `json:"to"`
+	CC      []string `json:"cc,omitempty"`
+	ReplyTo string   `json:"reply_to,omitempty"`
+	Subject string   `json:"subject"`
+	Body    string   `json:"body"`
+}
+
+// callInput works out what a step's outside call is given.
+func (d *decider) callInput(node *pipeline.Node) ([]byte, *Failure) {
+	var input any
+	var err error
+	if node.Kind() == pipeline.KindAI {
+		input, err = d.aiInput(node)
+	} else {
+		input, err = d.emailInput(node.Email())
+	}
+	if err != nil {
+		failure := formulaFailure(err)
+		return nil, &failure
+	}
+	encoded, err := json.Marshal(input)
+	if err != nil {
+		failure := formulaFailure(err)
+		return nil, &failure
+	}
+	if len(encoded) > MaxValue {
+		return nil, &Failure{Class: ClassTooLarge, Message: "What the step would hand on is larger than 32 MiB. Hand on less data."}
+	}
+	return encoded, nil
+}
+
+func (d *decider) aiInput(node *pipeline.Node) (AIInput, error) {
+	ask := node.AI()
+	input := AIInput{Models: ask.Models, Answer: ask.Answer, MaxTokens: ask.MaxTokens}
+	var err error
+	if input.Instructions, err = d.render("the instructions", ask.Instructions); err != nil {
+		return input, err
+	}
+	if input.Prompt, err = d.render("the prompt", ask.Prompt); err != nil {
+		return input, err
+	}
+	if sample := d.program.Document().Sample; d.run.Sample && sample != nil {
+		input.Sample = sample.Answers[node.ID()]
+	}
+	return input, nil
+}
+
+func (d *decider) emailInput(mail *pipeline.CompiledEmail) (EmailInput, error) {
+	var input EmailInput
+	var err error
+	if input.To, err = d.addresses(mail.To); err != nil {
+		return input, err
+	}
+	if input.CC, err = d.addresses(mail.CC); err != nil {
+		return input, err
+	}
+	if input.ReplyTo, err = d.render("the reply address", mail.ReplyTo); err != nil {
+		return input, err
+	}
+	if input.Subject, err = d.render("the subject", mail.Subject); err != nil {
+		return input, err
+	}
+	input.Body, err = d.render("the text", mail.Body)
+	return input, err
+}
+
+// render fills a text in; none is empty.
+func (d *decider) render(place string, text *expr.Text) (string, error) {
+	if text == nil {
+		return "", nil
+	}
+	out, err := text.Render(context.Background(), d.scope.expr())
+	if err != nil {
+		return "", fmt.Errorf("In %s: %w", place, err) //nolint:staticcheck // a sentence for people
+	}
+	return out, nil
+}
+
+// addresses fills texts in that may each name several addresses apart by commas.
+func (d *decider) addresses(texts []*expr.Text) ([]string, error) {
+	var out []string
+	for _, text := range texts {
+		line, err := d.render("the address", text)
+		if err != nil {
+			return nil, err
+		}
+		for one := range strings.SplitSeq(line, ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				out = append(out, one)
+			}
+		}
+	}
+	return out, nil
+}
+
+// reviewDraft is a question to people whose texts are filled in; whom its roles mean is
+// looked up when it is opened.
+type reviewDraft struct {
+	node     *pipeline.Node
+	question string
+	body     string
+	facts    []draftFact
+	proposal string
+	editable []draftField
+	people   []draftPerson
+	approve  string
+	reject   string
+	silence  string
+	due      *time.Time
+}
+
+type draftFact struct{ label, value string }
+
+type draftField struct {
+	field pipeline.Field
+	value json.RawMessage
+}
+
+type draftPerson struct {
+	emails   []string
+	user     string
+	role     string
+	everyone bool
+}
+
+func (d *decider) reviewDraft(node *pipeline.Node) (reviewDraft, *Failure) {
+	ask := node.Review()
+	draft := reviewDraft{node: node}
+	if ask.Due > 0 {
+		due := d.now.Add(ask.Due)
+		draft.due = &due
+	}
+	for _, part := range []struct {
+		to    *string
+		place string
+		text  *expr.Text
+	}{
+		{&draft.question, "the question", ask.Question}, {&draft.body, "the text", ask.Body},
+		{&draft.proposal, "the proposal", ask.Proposal}, {&draft.approve, "“what yes leads to”", ask.OnApprove},
+		{&draft.reject, "“what no leads to”", ask.OnReject}, {&draft.silence, "“what silence leads to”", ask.OnSilence},
+	} {
+		text, err := d.render(part.place, part.text)
+		if err != nil {
+			failure := formulaFailure(err)
+			return draft, &failure
+		}
+		*part.to = text
+	}
+	if err := d.fillDraft(&draft, ask); err != nil {
+		failure := formulaFailure(err)
+		return draft, &failure
+	}
+	return draft, nil
+}
+
+// fillDraft works out facts, editable fields and people.
+func (d *decider) fillDraft(draft *reviewDraft, ask *pipeline.CompiledReview) error {
+	for _, fact := range ask.Facts {
+		value, err := fact.Value.Eval(context.Background(), d.scope.expr())
+		if err != nil {
+			return fmt.Errorf("In the fact “%s”: %w", fact.Label, err) //nolint:staticcheck // a sentence for people
+		}
+		words, err := expr.Words(value)
+		if err != nil {
+			return err
+		}
+		draft.facts = append(draft.facts, draftFact{fact.Label, words})
+	}
+	for _, editable := range ask.Editable {
+		value, err := editable.Value.Eval(context.Background(), d.scope.expr())
+		if err != nil {
+			return fmt.Errorf("In the field “%s”: %w", editable.Field.Title(), err) //nolint:staticcheck // a sentence for people
+		}
+		encoded, err := expr.EncodeJSON(value)
+		if err != nil {
+			return err
+		}
+		draft.editable = append(draft.editable, draftField{editable.Field, encoded})
+	}
+	for _, person := range ask.People {
+		entry := draftPerson{user: person.User, role: person.Role, everyone: person.Everyone}
+		if person.Email != nil {
+			emails, err := d.addresses([]*expr.Text{person.Email})
+			if err != nil {
+				return err
+			}
+			entry.emails = emails
+		}
+		draft.people = append(draft.people, entry)
+	}
+	return nil
+}

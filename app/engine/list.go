@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// StandingState is the one word for where a run is, worst open thing first.
+type StandingState string
+
+// The standings, from what needs somebody most to what needs nobody.
+const (
+	StandingFailed    StandingState = "failed"
+	StandingCapped    StandingState = "capped"
+	StandingPerson    StandingState = "person"
+	StandingRetrying  StandingState = "retrying"
+	StandingWaiting   StandingState = "waiting"
+	StandingRunning   StandingState = "running"
+	StandingQueued    StandingState = "queued"
+	StandingPaused    StandingState = "paused"
+	StandingCompleted StandingState = "completed"
+	StandingCancelled StandingState = "cancelled"
+)
+
+// Line is a run as lists show it.
+type Line struct {
+	Run        Run
+	Standing   StandingState
+	StepID     string // the step that the standing is about; empty where it is about none
+	StepName   string
+	Since      time.Time // since when it stands so
+	Due        *time.Time
+	Reason     string // why a wait was opened
+	Attempt    int
+	CostMicros int64
+}
+
+// Filter chooses runs for a list. Zero fields do not filter.
+type Filter struct {
+	Pipeline pipeline.ID
+	Group    Group
+	Before   RunID // runs older than this one, for the next page
+	Limit    int   // 0 means 50; at most 200
+}
+
+// Group is a choice of runs by how they stand.
+type Group string
+
+// The groups that lists offer.
+const (
+	GroupOpen      Group = "open"
+	GroupPerson    Group = "person" // waits for a person
+	GroupCapped    Group = "capped" // stopped by the cap
+	GroupFailed    Group = "failed"
+	GroupCompleted Group = "completed"
+	GroupCancelled Group = "cancelled"
+)
+
+// groupConditions are fixed texts: nothing from outside gets into the query.
+var groupConditions = map[Group]string{
+	"":             "true",
+	GroupOpen:      "r.ended_at IS NULL",
+	GroupPerson:    "r.ended_at IS NULL AND EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = r.tenant_id AND w.run_id = r.id AND w.state = 'open' AND w.kind = 'review')",
+	GroupCapped:    "r.ended_at IS NULL AND EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = r.tenant_id AND w.run_id = r.id AND w.state = 'open' AND w.kind = 'cap')",
+	GroupFailed:    "r.state = 'failed'",
+	GroupCompleted: "r.state = 'completed'",
+	GroupCancelled: "r.state = 'cancelled'",
+}
+
+// Known tells whether the group is one that lists offer.
+func (g Group) Known() bool { _, ok := groupConditions[g]; return ok }
+
+// ListRuns reads runs, newest first, each with how it stands.
+func ListRuns(ctx context.Context, tx tenants.Tx, filter Filter) ([]Line, error) {
+	limit := filter.Limit
+	if limit <= 0 || limit > 200 {
+		limit = 50
+	}
+	condition, ok := groupConditions[filter.Group]
+	if !ok {
+		return nil, fmt.Errorf("unknown group %q of runs", filter.Group)
+	}
+	rows, _ := tx.Query(ctx, `
+		WITH page AS (
+			SELECT r.* FROM runs r
+			WHERE r.tenant_id = $1 AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND ($3::uuid IS NULL OR r.id < $3) AND `+condition+`
+			ORDER BY r.id DESC LIMIT $4
+		)`+lineQuery+` ORDER BY r.id DESC`, tx.Tenant, filter.Pipeline, filter.Before, limit)
+	lines, err := pgx.CollectRows(rows, scanLine)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return lines, nameSteps(ctx, tx, lines)
+}
+
+// lineQuery adds to each run of the page its worst open step run with its wait, and
+// what its calls cost.
+const lineQuery = `
+	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
+		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
+		coalesce(s.step_id, ''), coalesce(s.state, ''), coalesce(s.kind, ''), s.begun_at, coalesce(s.attempt, 0),
+		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), w.opened_at,
+		(SELECT coalesce(sum(c.cost_micros), 0) FROM step_runs c WHERE c.tenant_id = r.tenant_id AND c.run_id = r.id)::bigint
+	FROM page r
+	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
+	LEFT JOIN users u ON u.id = r.started_by
+	LEFT JOIN LATERAL (
+		SELECT s.id, s.step_id, s.state, s.kind, s.begun_at, s.attempt, w.id AS wait FROM step_runs s
+		LEFT JOIN waits w ON w.tenant_id = s.tenant_id AND w.step_run_id = s.id AND w.state = 'open'
+		WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ('branch', 'each', 'repeat', 'parallel')
+		ORDER BY array_position(ARRAY['cap', 'review', 'retry'], w.kind), w.id IS NULL, s.id LIMIT 1
+	) s ON true
+	LEFT JOIN waits w ON w.tenant_id = r.tenant_id AND w.id = s.wait`
+
+func scanLine(row pgx.CollectableRow) (Line, error) {
+	var l Line
+	var input, result, failure []byte
+	var state, kind, wait string
+	var begun, opened *time.Time
+	r := &l.Run
+	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
+		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
+		&l.StepID, &state, &kind, &begun, &l.Attempt, &wait, &l.Due, &l.Reason, &opened, &l.CostMicros)
+	if err != nil {
+		return l, err
+	}
+	r.Input, r.Result = digestFrom(input), digestFrom(result)
+	if r.Failure, err = failureFrom(failure); err != nil {
+		return l, err
+	}
+	l.Standing = standing(r.State, StepState(state), WaitKind(wait))
+	l.Since = since(*r, begun, opened)
+	if r.Failure != nil {
+		l.StepID = r.Failure.StepID
+	}
+	return l, nil
+}
+
+// standing is the one word for a run with this worst open step run.
+func standing(run RunState, step StepState, wait WaitKind) StandingState {
+	switch run {
+	case RunCompleted:
+		return StandingCompleted
+	case RunFailed:
+		return StandingFailed
+	case RunCancelled, RunCancelling:
+		return StandingCancelled
+	case RunPaused, RunPausing:
+		return StandingPaused
+	}
+	switch wait {
+	case WaitCap:
+		return StandingCapped
+	case WaitReview:
+		return StandingPerson
+	case WaitRetry:
+		return StandingRetrying
+	case "":
+		if step == StepRunning {
+			return StandingRunning
+		}
+		return StandingQueued
+	}
+	return StandingWaiting
+}
+
+func since(run Run, begun, opened *time.Time) time.Time {
+	switch {
+	case run.EndedAt != nil:
+		return *run.EndedAt
+	case opened != nil:
+		return *opened
+	case begun != nil:
+		return *begun
+	}
+	return run.CreatedAt
+}
+
+// nameSteps fills in the names of the steps that the lines are about.
+func nameSteps(ctx context.Context, tx tenants.Tx, lines []Line) error {
+	for i := range lines {
+		if lines[i].StepID == "" {
+			continue
+		}
+		version, err := pipeline.VersionByNumber(ctx, tx, lines[i].Run.PipelineID, lines[i].Run.Version)
+		if err != nil {
+			return err
+		}
+		if node := version.Program.Node(lines[i].StepID); node != nil {
+			lines[i].StepName = node.Step.Name
+		}
+	}
+	return nil
+}
+
+// Counts are how many runs stand how, for the home page.
+type Counts struct {
+	Working, Person, Capped, FailedToday int
+}
+
+// CountRuns counts the tenant's open runs, and those that failed since a time.
+func CountRuns(ctx context.Context, tx tenants.Tx, failedSince time.Time) (Counts, error) {
+	var c Counts
+	err := tx.QueryRow(ctx, `
+		SELECT
+			(SELECT count(*) FROM runs WHERE tenant_id = $1 AND ended_at IS NULL)
+				- (SELECT count(DISTINCT run_id) FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind IN ('review', 'cap')),
+			(SELECT count(DISTINCT run_id) FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'review'),
+			(SELECT count(DISTINCT run_id) FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'cap'),
+			(SELECT count(*) FROM runs WHERE tenant_id = $1 AND state = 'failed' AND ended_at >= $2)`,
+		tx.Tenant, failedSince).Scan(&c.Working, &c.Person, &c.Capped, &c.FailedToday)
+	if err != nil {
+		return c, fmt.Errorf("count runs: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/app/expr"
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// claim takes the slice and reads where it stands.
+func (d *drive) claim(ctx context.Context, args DriveSlice) error {
+	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		var err error
+		if d.slice, err = claimSlice(ctx, tx, args, d.job.ID(), d.worker.ID); err != nil {
+			return err
+		}
+		if err := d.loadRun(ctx, tx); err != nil {
+			return err
+		}
+		return d.loadPosition(ctx, tx)
+	})
+}
+
+// loadRun reads the run, its program and its input.
+func (d *drive) loadRun(ctx context.Context, tx tenants.Tx) error {
+	run, err := RunByID(ctx, tx, d.slice.run)
+	if err != nil {
+		return err
+	}
+	version, err := pipeline.VersionByNumber(ctx, tx, run.PipelineID, run.Version)
+	if err != nil {
+		return err
+	}
+	input, err := Value(ctx, tx, run.Input)
+	if err != nil {
+		return fmt.Errorf("read a run's input: %w", err)
+	}
+	d.run, d.program = run, version.Program
+	d.scope, err = newScope(run, input.Bytes)
+	return err
+}
+
+func newScope(run Run, input []byte) (scope, error) {
+	decoded, err := expr.DecodeJSON(input)
+	if err != nil {
+		return scope{}, fmt.Errorf("read a run's input: %w", err)
+	}
+	facts := map[string]any{
+		"id": run.ID.String(), "number": json.Number(fmt.Sprint(run.Number)), "name": run.Name,
+		"pipeline": run.PipelineName, "started_by": run.StartedName,
+		"started_at": run.CreatedAt.Format("2006-01-02T15:04:05Z07:00"),
+	}
+	return scope{input: decoded, run: facts}.clone(), nil
+}
+
+// loadPosition reads the step run where the slice stands, and works out from its state
+// what came out there. An open step run that belongs to the slice is the position even
+// if the slice's row still names an earlier one.
+func (d *drive) loadPosition(ctx context.Context, tx tenants.Tx) error {
+	rows, err := stepRuns(ctx, tx, `
+		tenant_id = $1 AND run_id = $2 AND (id = $3 OR (slice_id = $4 AND state IN ('running', 'waiting')))
+		ORDER BY (state IN ('running', 'waiting')) DESC, id DESC LIMIT 1`,
+		tx.Tenant, d.run.ID, d.slice.step, d.slice.id)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		d.outcome.kind = entered
+		return nil
+	}
+	d.step = &rows[0]
+	if d.groups, err = groupsAround(ctx, tx, d.step.Parent); err != nil {
+		return err
+	}
+	switch {
+	case !d.step.State.Open():
+		d.outcome.kind = passed
+	case d.step.State == StepRunning:
+		d.outcome = outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{d.step.ID, d.step.Attempt}}}
+		return d.loadCallInput(ctx, tx)
+	default:
+		return d.loadWaitOutcome(ctx, tx)
+	}
+	return nil
+}
+
+// loadWaitOutcome reads what the wait that woke the slice came to.
+func (d *drive) loadWaitOutcome(ctx context.Context, tx tenants.Tx) error {
+	var kind WaitKind
+	var output, failure []byte
+	err := tx.QueryRow(ctx, `
+		SELECT kind, output_digest, failure FROM waits
+		WHERE tenant_id = $1 AND id = $2 AND step_run_id = $3 AND state <> 'open'`,
+		tx.Tenant, d.slice.wait, d.step.ID).Scan(&kind, &output, &failure)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("slice %s stands at a waiting step that nothing woke", d.slice.id)
+	}
+	if err != nil {
+		return fmt.Errorf("read a wait: %w", err)
+	}
+	switch {
+	case failure != nil:
+		d.outcome = outcome{kind: failed, failure: &Failure{}}
+		return json.Unmarshal(failure, d.outcome.failure)
+	case kind == WaitRetry, kind == WaitCap, kind == WaitSlot:
+		d.outcome.kind = again
+		return d.loadCallInput(ctx, tx)
+	}
+	content, err := Value(ctx, tx, digestFrom(output))
+	if err != nil {
+		return fmt.Errorf("read what a wait came to: %w", err)
+	}
+	d.outcome = outcome{kind: done, output: content.Bytes}
+	return d.scope.put(d.step.StepID, content.Bytes)
+}
+
+func (d *drive) loadCallInput(ctx context.Context, tx tenants.Tx) error {
+	content, err := Value(ctx, tx, d.step.Input)
+	if err != nil {
+		return fmt.Errorf("read a call's input: %w", err)
+	}
+	d.scope.callInput = content.Bytes
+	return nil
+}
+
+// groupsAround reads the open groups from parent outwards.
+func groupsAround(ctx context.Context, tx tenants.Tx, parent StepRunID) ([]StepRun, error) {
+	var groups []StepRun
+	for !parent.IsZero() {
+		rows, err := stepRuns(ctx, tx, `tenant_id = $1 AND id = $2`, tx.Tenant, parent)
+		if err != nil {
+			return nil, err
+		}
+		if len(rows) != 1 {
+			return nil, fmt.Errorf("step run %s is missing", parent)
+		}
+		groups = append(groups, rows[0])
+		parent = rows[0].Parent
+	}
+	return groups, nil
+}
+
+// loadOutputs reads the outputs of steps that formulas name. A step that has not ended
+// well has none; it counts as looked up.
+func (d *drive) loadOutputs(ctx context.Context, stepIDs []string) error {
+	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		rows, err := stepRuns(ctx, tx, `
+			tenant_id = $1 AND run_id = $2 AND step_id = ANY ($3) AND state IN ('done', 'skipped')
+			ORDER BY id`, tx.Tenant, d.run.ID, stepIDs)
+		if err != nil {
+			return err
+		}
+		for _, id := range stepIDs {
+			if err := d.scope.put(id, nil); err != nil {
+				return err
+			}
+		}
+		for _, row := range rows {
+			if row.Output.IsZero() {
+				continue
+			}
+			content, err := Value(ctx, tx, row.Output)
+			if err != nil {
+				return fmt.Errorf("read the output of step %q: %w", row.StepID, err)
+			}
+			if err := d.scope.put(row.StepID, content.Bytes); err != nil {
+				return fmt.Errorf("read the output of step %q: %w", row.StepID, err)
+			}
+		}
+		return nil
+	})
+}

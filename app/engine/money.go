@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
+)
+
+// reserve works out the money that a step's call needs before it may begin; nil for a
+// call that costs nothing. A model without a known price is not called.
+func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledger.Hold, *Failure) {
+	if node.Kind() != pipeline.KindAI {
+		return nil, nil
+	}
+	var ask AIInput
+	if err := json.Unmarshal(input, &ask); err != nil || len(ask.Models) == 0 {
+		return nil, &Failure{Class: ClassInternal, Message: "The step's stored request cannot be read."}
+	}
+	quote, err := ledger.QuoteFor(ask.Models[0], d.now, timeoutOf(node), d.inputBound(ask), int64(ask.MaxTokens))
+	if errors.Is(err, ledger.ErrUnknownPrice) {
+		return nil, &Failure{Class: ClassNoPrice, Detail: err.Error(),
+			Message: fmt.Sprintf("The price of the model “%s” is not known, so it is not called. Choose another model.", ask.Models[0])}
+	}
+	if err != nil {
+		return nil, &Failure{Class: ClassInternal, Message: "The price of the call could not be worked out.", Detail: err.Error()}
+	}
+	if limit := ledger.Micros(node.AI().MaxCost); limit > 0 && quote.Amount > limit {
+		return nil, &Failure{Class: ClassTooDear, Message: fmt.Sprintf(
+			"This call may cost up to %v, and the step allows at most %v. Shorten what is asked, allow a shorter answer, or raise the step's limit.", quote.Amount, limit)}
+	}
+	return &ledger.Hold{
+		ID: holdID(row.ID, row.Attempt), Run: ledger.RunID(d.run.ID), StepRun: ledger.StepRunID(row.ID),
+		Attempt: row.Attempt, Quote: quote, Payer: ledger.PayerPlatform, Lifetime: timeoutOf(node),
+	}, nil
+}
+
+// makeCall makes the outside call that a commit began, and keeps what came of it as the
+// next outcome.
+func (d *drive) makeCall(ctx context.Context, next call) {
+	d.step, d.groups, d.scope.callInput = &next.row, next.groups, next.input
+	callCtx, cancel := context.WithTimeout(ctx, timeoutOf(next.node))
+	defer cancel()
+	reply := d.Callers[next.node.Kind()].Call(callCtx, Call{
+		Tenant: d.tenant, Run: d.run.ID, StepRun: next.row.ID, Attempt: next.row.Attempt,
+		Key: next.row.ID.String(), Input: next.input,
+	})
+	d.outcome = d.outcomeOf(next, reply)
+}
+
+// outcomeOf turns a reply into what decide acts on.
+func (d *drive) outcomeOf(next call, reply Reply) outcome {
+	out := outcome{kind: done, output: reply.Output, note: reply.Note}
+	if next.hold != nil {
+		settlement := bill(*next.hold, reply.Bill)
+		out.settle = &settlement
+		if settlement.settlement != nil {
+			out.cost = int64(cost(*next.hold, *settlement.settlement))
+		}
+	}
+	failure := reply.Failure
+	if failure == nil {
+		failure = d.keepOutput(next.node, reply.Output)
+	}
+	if failure != nil {
+		out.kind, out.output, out.failure = failed, nil, failure
+		out.retryable, out.retryAfter = reply.Retryable, reply.RetryAfter
+	}
+	return out
+}
+
+// keepOutput makes the output readable to the steps that follow.
+func (d *drive) keepOutput(node *pipeline.Node, output []byte) *Failure {
+	if len(output) > MaxValue {
+		return &Failure{Class: ClassTooLarge, Message: "The answer is larger than 32 MiB, the most a step may hand on."}
+	}
+	if err := d.scope.put(node.ID(), output); err != nil {
+		return &Failure{Class: ClassFormula, Message: "The answer is not readable data. " + err.Error()}
+	}
+	return nil
+}
+
+// bill is how a call's hold ends: no bill means that the provider did no work.
+func bill(reserved ledger.Hold, told *Bill) settle {
+	if told == nil {
+		return settle{release: reserved.ID}
+	}
+	var settlement ledger.Settlement
+	if told.Unknown {
+		settlement = ledger.SettleUnknown(reserved.ID)
+	} else {
+		settlement = reserved.Settle(told.Tokens, ledger.Receipt{
+			Model: told.Model, RequestID: told.RequestID, Finish: told.Finish, Latency: told.Latency,
+		})
+	}
+	return settle{settlement: &settlement}
+}
+
+func cost(reserved ledger.Hold, settlement ledger.Settlement) ledger.Micros {
+	if settlement.Unknown {
+		return reserved.Amount
+	}
+	return settlement.Cost
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// ErrNoRun tells that the tenant has no such run.
+var ErrNoRun = errors.New("no such run")
+
+const runQuery = `
+	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
+		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by
+	FROM runs r
+	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
+	LEFT JOIN users u ON u.id = r.started_by
+	WHERE `
+
+// RunByID reads a run. It returns ErrNoRun where the tenant has none of that id.
+func RunByID(ctx context.Context, tx tenants.Tx, id RunID) (Run, error) {
+	return oneRun(ctx, tx, `r.tenant_id = $1 AND r.id = $2`, tx.Tenant, id)
+}
+
+func runByKey(ctx context.Context, tx tenants.Tx, key string) (Run, error) {
+	return oneRun(ctx, tx, `r.tenant_id = $1 AND r.start_key = $2`, tx.Tenant, key)
+}
+
+func oneRun(ctx context.Context, tx tenants.Tx, where string, args ...any) (Run, error) {
+	rows, _ := tx.Query(ctx, runQuery+where, args...)
+	run, err := pgx.CollectExactlyOneRow(rows, scanRun)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return run, ErrNoRun
+	}
+	if err != nil {
+		return run, fmt.Errorf("read a run: %w", err)
+	}
+	return run, nil
+}
+
+func scanRun(row pgx.CollectableRow) (Run, error) {
+	var r Run
+	var input, result, failure []byte
+	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
+		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy)
+	if err != nil {
+		return r, err
+	}
+	r.Input, r.Result = digestFrom(input), digestFrom(result)
+	r.Failure, err = failureFrom(failure)
+	return r, err
+}
+
+func failureFrom(raw []byte) (*Failure, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	failure := &Failure{}
+	return failure, json.Unmarshal(raw, failure)
+}
+
+// stepRuns reads step runs by a condition, which may end in an order.
+func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]StepRun, error) {
+	rows, _ := tx.Query(ctx, `
+		SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, input_digest, output_digest,
+			failure, note, cost_micros, begun_at, created_at, ended_at
+		FROM step_runs WHERE `+where, args...)
+	found, err := pgx.CollectRows(rows, scanStepRun)
+	if err != nil {
+		return nil, fmt.Errorf("read step runs: %w", err)
+	}
+	return found, nil
+}
+
+func scanStepRun(row pgx.CollectableRow) (StepRun, error) {
+	var s StepRun
+	var input, output, failure []byte
+	err := row.Scan(&s.ID, &s.Parent, &s.StepID, &s.Kind, &s.List, &s.Turn, &s.State, &s.Attempt, &s.Fence, &s.Slice, &s.Chosen,
+		&input, &output, &failure, &s.Note, &s.CostMicros, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
+	if err != nil {
+		return s, err
+	}
+	s.Input, s.Output = digestFrom(input), digestFrom(output)
+	s.Failure, err = failureFrom(failure)
+	return s, err
+}
+
+// Progress is a run with all that its page draws.
+type Progress struct {
+	Run     Run
+	Program *pipeline.Program
+	Steps   []StepRun          // in the order in which they began
+	Waits   map[StepRunID]Wait // open ones
+	Version uint64             // grows with every change of the run; compare with Changed
+}
+
+// ProgressOf reads a run's progress.
+func ProgressOf(ctx context.Context, tx tenants.Tx, id RunID) (Progress, error) {
+	var p Progress
+	var err error
+	if p.Run, err = RunByID(ctx, tx, id); err != nil {
+		return p, err
+	}
+	version, err := pipeline.VersionByNumber(ctx, tx, p.Run.PipelineID, p.Run.Version)
+	if err != nil {
+		return p, err
+	}
+	p.Program = version.Program
+	if p.Version, err = Changed(ctx, tx, id); err != nil {
+		return p, err
+	}
+	if p.Steps, err = stepRuns(ctx, tx, `tenant_id = $1 AND run_id = $2 ORDER BY created_at, id`, tx.Tenant, id); err != nil {
+		return p, err
+	}
+	p.Waits, err = openWaits(ctx, tx, id)
+	return p, err
+}
+
+// Changed gives a number that grows whenever the run or one of its step runs changes.
+// It is cheap enough to be asked twice a second by each watcher.
+func Changed(ctx context.Context, tx tenants.Tx, id RunID) (uint64, error) {
+	var version uint64
+	err := tx.QueryRow(ctx, `
+		SELECT greatest(
+			coalesce((SELECT changed FROM runs WHERE tenant_id = $1 AND id = $2), '0'::xid8),
+			coalesce((SELECT changed FROM step_runs WHERE tenant_id = $1 AND run_id = $2 ORDER BY changed DESC LIMIT 1), '0'::xid8)
+		)::text::bigint`, tx.Tenant, id).Scan(&version)
+	if err != nil {
+		return 0, fmt.Errorf("read a run's change: %w", err)
+	}
+	return version, nil
+}
+
+func openWaits(ctx context.Context, tx tenants.Tx, id RunID) (map[StepRunID]Wait, error) {
+	rows, _ := tx.Query(ctx, `
+		SELECT id, step_run_id, kind, state, due_at, reason, opened_at, closed_at FROM waits
+		WHERE tenant_id = $1 AND run_id = $2 AND state = 'open'`, tx.Tenant, id)
+	list, err := pgx.CollectRows(rows, scanWait)
+	if err != nil {
+		return nil, fmt.Errorf("read a run's waits: %w", err)
+	}
+	waits := make(map[StepRunID]Wait, len(list))
+	for _, wait := range list {
+		waits[wait.StepRun] = wait
+	}
+	return waits, nil
+}
+
+func scanWait(row pgx.CollectableRow) (Wait, error) {
+	var w Wait
+	err := row.Scan(&w.ID, &w.StepRun, &w.Kind, &w.State, &w.Due, &w.Reason, &w.OpenedAt, &w.ClosedAt)
+	return w, err
+}
+
+// AttemptsOf reads the ended tries of a step run, in order.
+func AttemptsOf(ctx context.Context, tx tenants.Tx, id StepRunID) ([]Attempt, error) {
+	rows, _ := tx.Query(ctx, `
+		SELECT number, outcome, began_at, ended_at, failure, note FROM attempts
+		WHERE tenant_id = $1 AND step_run_id = $2 ORDER BY number`, tx.Tenant, id)
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Attempt, error) {
+		var a Attempt
+		var failure []byte
+		if err := row.Scan(&a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note); err != nil {
+			return a, err
+		}
+		var err error
+		a.Failure, err = failureFrom(failure)
+		return a, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read a step's attempts: %w", err)
+	}
+	return found, nil
+}

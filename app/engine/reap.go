@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/rivertype"
+
+	"tollgate/tenants"
+)
+
+// watchSeries remembers since when this reaper has looked without a gap. Silence is
+// counted from there at the earliest, so that a pause of the database, in which nobody
+// could beat, kills nobody.
+type watchSeries struct {
+	began, last time.Time
+}
+
+// maxGap is the longest pause between two looks that still counts as watching.
+const maxGap = 3 * time.Second
+
+func (s *watchSeries) look(now time.Time) time.Time {
+	if now.Sub(s.last) > maxGap {
+		s.began = now
+	}
+	s.last = now
+	return s.began
+}
+
+// lostSlice is a slice whose worker is gone.
+type lostSlice struct {
+	Tenant tenants.ID
+	ID     SliceID
+	Fence  int64
+	Job    *int64
+}
+
+// findLost finds slices that a dead worker drives, and those whose job it had fetched
+// but not begun. A worker is dead when it said goodbye or was silent for the lease.
+const findLost = `
+	WITH dead AS (
+		SELECT id FROM workers WHERE stopped_at IS NOT NULL
+			OR greatest(beat_at, pg_postmaster_start_time(), $1) < clock_timestamp() - $2::interval
+	)
+	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM slices s
+	WHERE s.state = 'running' AND s.worker_id IN (SELECT id FROM dead)
+	UNION
+	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM river.river_job j
+	JOIN slices s ON s.tenant_id = (j.args ->> 'tenant_id')::uuid AND s.id = (j.args ->> 'slice_id')::uuid AND s.job_id = j.id
+	WHERE j.state = 'running' AND j.kind = 'drive_slice' AND s.state = 'dispatched'
+		AND j.attempted_by[cardinality(j.attempted_by)] IN (SELECT id::text FROM dead)
+	LIMIT 500`
+
+// Reap takes over the slices of workers that fell silent and returns how many. It runs
+// in every worker, at least once a second.
+func (w *Worker) Reap(ctx context.Context) (int, error) {
+	var lost []lostSlice
+	err := w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
+		rows, _ := tx.Query(ctx, findLost, w.watch.look(tx.Now), leaseTime)
+		var err error
+		lost, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lostSlice])
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("look for lost slices: %w", err)
+	}
+	taken := 0
+	for _, l := range lost {
+		err := w.takeOver(ctx, l)
+		if err == nil {
+			taken++
+		} else if !errors.Is(err, errStale) {
+			return taken, fmt.Errorf("take over a slice: %w", err)
+		}
+	}
+	return taken, nil
+}
+
+// takeOver gives a lost slice to a new job under the next fence; the old job, should it
+// still be somewhere, finds its fence outdated.
+func (e *Engine) takeOver(ctx context.Context, l lostSlice) error {
+	return e.DB.InTx(ctx, l.Tenant, func(ctx context.Context, tx tenants.Tx) error {
+		if err := e.handOver(ctx, tx, l.ID, l.Fence, nil); err != nil {
+			return err
+		}
+		return e.cancelJob(ctx, tx, l.Job)
+	})
+}
+
+// cancelJob cancels a job that lost its slice. A job that River has removed is fine.
+func (e *Engine) cancelJob(ctx context.Context, tx tenants.Tx, job *int64) error {
+	if job == nil {
+		return nil
+	}
+	_, err := e.Jobs.JobCancelTx(ctx, tx.Tx, *job)
+	if errors.Is(err, rivertype.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// BuryOthers marks all workers but this one as stopped. Only a process that knows that
+// it is alone may call it, as local mode does by the lock on its data folder; its runs
+// then go on at once instead of after a silence.
+func (w *Worker) BuryOthers(ctx context.Context) error {
+	return w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
+		_, err := tx.Exec(ctx, `UPDATE workers SET stopped_at = clock_timestamp() WHERE id <> $1 AND stopped_at IS NULL`, w.ID)
+		return err
+	})
+}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"time"
+
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// RunID identifies a run.
+type RunID = tenants.IDOf[Run]
+
+// RunState is where a run stands. The three final states never change.
+type RunState string
+
+// The states of a run, equal to the list in the table's check.
+const (
+	RunRunning    RunState = "running"
+	RunPausing    RunState = "pausing"
+	RunPaused     RunState = "paused"
+	RunCancelling RunState = "cancelling"
+	RunCompleted  RunState = "completed"
+	RunFailed     RunState = "failed"
+	RunCancelled  RunState = "cancelled"
+)
+
+// Final tells whether the run has ended.
+func (s RunState) Final() bool {
+	return s == RunCompleted || s == RunFailed || s == RunCancelled
+}
+
+// Run is one execution of a pipeline's version with an input.
+type Run struct {
+	ID           RunID
+	PipelineID   pipeline.ID
+	PipelineName string
+	Version      int
+	Number       int64 // counts the runs of the pipeline, from 1
+	Name         string
+	State        RunState
+	Sample       bool // the input is the pipeline's own sample
+	Input        Digest
+	Result       Digest // zero until completed
+	Failure      *Failure
+	StartedBy    tenants.UserID
+	StartedName  string
+	CreatedAt    time.Time
+	EndedAt      *time.Time
+	EndedBy      string // who cancelled it; empty otherwise
+}
+
+// Failure tells why a step or run failed, in words for people, with the other side's
+// own text apart.
+type Failure struct {
+	Class   string `json:"class"`             // one of the classes below, or one that a caller names
+	Message string `json:"message"`           // what happened and what to do, in plain words
+	Detail  string `json:"detail,omitempty"`  // technical text, as the other side gave it
+	StepID  string `json:"step_id,omitempty"` // the step that failed, on a run's failure
+}
+
+// Classes of failures that the engine itself knows; callers name those of their side.
+const (
+	ClassFormula     = "formula"       // a formula or text could not be worked out
+	ClassNobody      = "nobody_to_ask" // a review without anybody who may decide
+	ClassExpired     = "expired"       // a deadline passed without an answer
+	ClassTooLarge    = "too_large"     // a value beyond the limit
+	ClassInterrupted = "interrupted"   // the worker died or was stopped in the middle
+	ClassNoPrice     = "no_price"      // the price of a model is not known, so it may not be called
+	ClassTooDear     = "too_dear"      // a call may cost more than its step allows
+	ClassInternal    = "internal"      // a defect of ours
+)

@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tollgate/app/expr"
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// StartRequest is what a run is started with.
+type StartRequest struct {
+	Pipeline pipeline.ID
+	Input    []byte                // JSON record of the input fields
+	Files    []pipeline.StoredFile // whose digests the input names
+	Sample   bool                  // the input is the pipeline's own sample
+	By       tenants.UserID        // zero where nobody started it by hand
+	Key      string                // a second start with the same key is the same run
+}
+
+// ErrNotLive tells that the pipeline has no published version to run.
+var ErrNotLive = errors.New("the pipeline has no live version")
+
+// Start begins a run of the pipeline's live version. Where a run with the same key was
+// started before, that run is returned and nothing is changed.
+func (e *Engine) Start(ctx context.Context, tx tenants.Tx, request StartRequest) (Run, error) {
+	if earlier, err := runByKey(ctx, tx, request.Key); !errors.Is(err, ErrNoRun) {
+		return earlier, err
+	}
+	owner, err := pipeline.ByID(ctx, tx, request.Pipeline)
+	if err != nil {
+		return Run{}, err
+	}
+	if owner.Live == 0 {
+		return Run{}, ErrNotLive
+	}
+	version, err := pipeline.VersionByNumber(ctx, tx, owner.ID, owner.Live)
+	if err != nil {
+		return Run{}, err
+	}
+	name, err := runName(ctx, version.Program, owner.Name, request.Input)
+	if err != nil {
+		return Run{}, err
+	}
+	return e.insertRun(ctx, tx, request, version, name)
+}
+
+func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequest, version pipeline.Version, name string) (Run, error) {
+	id := tenants.NewID[Run]()
+	number, err := pipeline.NextRunNumber(ctx, tx, request.Pipeline)
+	if err != nil {
+		return Run{}, err
+	}
+	batch := &tenants.Batch{}
+	batch.Queue(`
+		INSERT INTO runs (tenant_id, id, pipeline_id, version, number, name, state, sample, input_digest, started_by, start_key, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, 'running', $7, $8, $9, $10, $11)`,
+		tx.Tenant, id, request.Pipeline, version.Number, number, name, request.Sample,
+		DigestOf(request.Input).bytes(), request.By, request.Key, tx.Now)
+	queueValue(batch, tx.Tenant, id, mediaJSON, request.Input)
+	for _, file := range request.Files {
+		queueValue(batch, tx.Tenant, id, file.Type, file.Data)
+	}
+	if err := tx.Send(ctx, batch); err != nil {
+		return Run{}, fmt.Errorf("start a run: %w", err)
+	}
+	branch := slice{id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics}
+	if err := e.dispatch(ctx, tx, branch, normalPriority); err != nil {
+		return Run{}, err
+	}
+	return RunByID(ctx, tx, id)
+}
+
+const normalPriority = 2
+
+// runName fills in the pipeline's text for naming runs, cut to what a list can show.
+func runName(ctx context.Context, program *pipeline.Program, fallback string, input []byte) (string, error) {
+	decoded, err := expr.DecodeJSON(input)
+	if err != nil {
+		return "", fmt.Errorf("read the input: %w", err)
+	}
+	text := program.RunName()
+	if text == nil {
+		return fallback, nil
+	}
+	name, err := text.Render(ctx, expr.Scope{"input": decoded, "steps": map[string]any{}, "run": map[string]any{}})
+	if err != nil || expr.Plain(name) == "" {
+		return fallback, nil // a name is no reason to refuse a run
+	}
+	return expr.Preview([]byte(expr.Plain(name)), maxName), nil
+}
+
+const maxName = 200
+
+// openReviews asks the people of the reviews that a decision opened.
+func (d *drive) openReviews(ctx context.Context, tx tenants.Tx, changes []change) error {
+	for _, entry := range changes {
+		open, ok := entry.(openReview)
+		if !ok {
+			continue
+		}
+		question, err := d.question(ctx, tx, open)
+		if err != nil {
+			return err
+		}
+		if _, err := d.Reviews.Open(ctx, tx, question); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package engine
+
+import (
+	"time"
+
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// StepRunID identifies one execution of a step; it is also the idempotency key of the
+// step's outside call.
+type StepRunID = tenants.IDOf[StepRun]
+
+// StepState is where one execution of a step stands.
+type StepState string
+
+// The states of a step run, equal to the list in the table's check.
+const (
+	StepRunning   StepState = "running"
+	StepWaiting   StepState = "waiting"
+	StepDone      StepState = "done"
+	StepFailed    StepState = "failed"
+	StepSkipped   StepState = "skipped"
+	StepCancelled StepState = "cancelled"
+)
+
+// Open tells whether the step run has not ended yet.
+func (s StepState) Open() bool { return s == StepRunning || s == StepWaiting }
+
+// StepRun is one execution of a step in a run.
+type StepRun struct {
+	ID         StepRunID
+	Parent     StepRunID // zero at the top
+	StepID     string
+	Kind       pipeline.Kind
+	List       pipeline.ListKey // which list of the parent holds it
+	Turn       int              // item or round of the parent, from 0
+	State      StepState
+	Attempt    int   // the current or last try, from 1
+	Fence      int64 // of the slice that may finish it
+	Slice      SliceID
+	Chosen     pipeline.ListKey // of a branch: the case it took
+	Input      Digest           // what the outside call was given
+	Output     Digest
+	Failure    *Failure
+	Note       string // what a reader should know, such as a repeated call
+	CostMicros int64
+	BegunAt    time.Time // begin of the current try
+	CreatedAt  time.Time // begin of the first
+	EndedAt    *time.Time
+}
+
+// AttemptOutcome is how a try ended.
+type AttemptOutcome string
+
+// How a try can end, equal to the list in the table's check.
+const (
+	AttemptDone        AttemptOutcome = "done"
+	AttemptFailed      AttemptOutcome = "failed"
+	AttemptInterrupted AttemptOutcome = "interrupted"
+	AttemptCancelled   AttemptOutcome = "cancelled"
+)
+
+// Attempt is one ended try of a step that reached outside.
+type Attempt struct {
+	Number  int
+	Outcome AttemptOutcome
+	BeganAt time.Time
+	EndedAt time.Time
+	Failure *Failure
+	Note    string
+}
+
+// WaitID identifies a wait.
+type WaitID = tenants.IDOf[Wait]
+
+// WaitKind is what a wait can be woken by.
+type WaitKind string
+
+// The kinds of waits, equal to the list in the table's check.
+const (
+	WaitTime   WaitKind = "time"
+	WaitEvent  WaitKind = "event"
+	WaitReview WaitKind = "review"
+	WaitChild  WaitKind = "child"
+	WaitSlot   WaitKind = "slot"
+	WaitCap    WaitKind = "cap"
+	WaitPause  WaitKind = "pause"
+	WaitRetry  WaitKind = "retry"
+)
+
+// Wait is a durable promise to wake a step run.
+type Wait struct {
+	ID       WaitID
+	StepRun  StepRunID
+	Kind     WaitKind
+	State    string // open, done, expired, cancelled
+	Due      *time.Time
+	Reason   string // why, in words for people
+	OpenedAt time.Time
+	ClosedAt *time.Time
+}
+
+// SliceID identifies a slice.
+type SliceID = tenants.IDOf[slice]

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/tenants"
+)
+
+// ErrNotWaiting tells that the step run has no open wait: it was woken before, or its
+// run has ended.
+var ErrNotWaiting = errors.New("the step is not waiting")
+
+// waking is what a wait came to.
+type waking struct {
+	step    StepRunID
+	state   string   // done or expired
+	output  []byte   // the step's output, where the wait gives one
+	failure *Failure // why the step fails, where it does
+}
+
+// wake closes the open wait of a step run and sends a slice on its way from there. The
+// first to close it wins; everybody later gets ErrNotWaiting.
+func (e *Engine) wake(ctx context.Context, tx tenants.Tx, w waking) error {
+	s, priority, err := lockRunOf(ctx, tx, w.step)
+	if err != nil {
+		return err
+	}
+	s.id = tenants.NewID[slice]()
+	tag, err := tx.Exec(ctx, `
+		UPDATE step_runs SET slice_id = $3, fence = 1, changed = pg_current_xact_id()
+		WHERE tenant_id = $1 AND id = $2 AND state = 'waiting' AND slice_id IS NULL`, tx.Tenant, w.step, s.id)
+	if err != nil {
+		return fmt.Errorf("wake a step: %w", err)
+	}
+	if tag.RowsAffected() != 1 {
+		return ErrNotWaiting
+	}
+	if s.wait, err = closeWait(ctx, tx, s.run, w); err != nil {
+		return err
+	}
+	return e.dispatch(ctx, tx, s, priority)
+}
+
+// lockRunOf locks the running run of a step run, shared, as every change of steps does
+// first, and gives the slice that could go on there.
+func lockRunOf(ctx context.Context, tx tenants.Tx, step StepRunID) (slice, int16, error) {
+	s := slice{step: step}
+	var priority int16
+	err := tx.QueryRow(ctx, `
+		SELECT r.id, r.priority, v.semantics
+		FROM step_runs s
+		JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
+		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
+		WHERE s.tenant_id = $1 AND s.id = $2 AND r.state = 'running' FOR SHARE OF r`,
+		tx.Tenant, step).Scan(&s.run, &priority, &s.semantics)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s, 0, ErrNotWaiting
+	}
+	if err != nil {
+		return s, 0, fmt.Errorf("lock a run: %w", err)
+	}
+	return s, priority, nil
+}
+
+// closeWait closes the step run's open wait with what it came to.
+func closeWait(ctx context.Context, tx tenants.Tx, run RunID, w waking) (WaitID, error) {
+	var output Digest
+	if w.output != nil {
+		batch := &tenants.Batch{}
+		output = queueValue(batch, tx.Tenant, run, mediaJSON, w.output)
+		if err := tx.Send(ctx, batch); err != nil {
+			return WaitID{}, err
+		}
+	}
+	var id WaitID
+	err := tx.QueryRow(ctx, `
+		UPDATE waits SET state = $3, closed_at = now(), output_digest = $4, failure = $5
+		WHERE tenant_id = $1 AND step_run_id = $2 AND state = 'open' RETURNING id`,
+		tx.Tenant, w.step, w.state, output.bytes(), w.failure.json()).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return id, ErrNotWaiting
+	}
+	if err != nil {
+		return id, fmt.Errorf("close a wait: %w", err)
+	}
+	return id, nil
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/tenants"
+)
+
+// StuckKind is one way in which a run could stand still with nothing left to wake it.
+type StuckKind string
+
+// The kinds of stuck that the watchdog knows.
+const (
+	// StuckJobGone: a slice was dispatched, and River has no live job for it.
+	StuckJobGone StuckKind = "job_gone"
+	// StuckUndriven: this worker holds a slice that it does not drive.
+	StuckUndriven StuckKind = "undriven"
+	// StuckNoSlice: a step run counts as running, and no slice carries it.
+	StuckNoSlice StuckKind = "no_slice"
+	// StuckNoWait: a step run waits, and no wait is open for it.
+	StuckNoWait StuckKind = "no_wait"
+	// StuckNoStep: a run is open, and neither a step run nor a slice of it is.
+	StuckNoStep StuckKind = "no_step"
+)
+
+// Stuck is one finding.
+type Stuck struct {
+	Kind     StuckKind
+	Tenant   tenants.ID
+	Run      RunID
+	Slice    SliceID
+	Fence    int64
+	Job      *int64
+	Step     StepRunID
+	Repaired bool
+}
+
+// stuckAfter is how old a state must be before it can be wrong: longer than any commit
+// takes, so that nothing in motion is touched.
+const stuckAfter = 10 * time.Second
+
+// Watch looks for runs that nothing would wake, repairs what it can, and reports all.
+// A finding is a defect somewhere else; it is logged as one.
+func (w *Worker) Watch(ctx context.Context) ([]Stuck, error) {
+	findings, err := w.findStuck(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for stuck runs: %w", err)
+	}
+	for i := range findings {
+		f := &findings[i]
+		err := w.repair(ctx, *f)
+		f.Repaired = err == nil
+		if err != nil && !errors.Is(err, errStale) && !errors.Is(err, ErrNotWaiting) {
+			return findings, fmt.Errorf("repair a stuck run: %w", err)
+		}
+		w.Log.Error("a run was stuck", slog.String("kind", string(f.Kind)), slog.String("run", f.Run.String()),
+			slog.String("tenant", f.Tenant.String()), slog.Bool("repaired", f.Repaired))
+	}
+	return findings, nil
+}
+
+func (w *Worker) findStuck(ctx context.Context) ([]Stuck, error) {
+	var all []Stuck
+	err := w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
+		all = nil
+		for _, look := range stuckQueries {
+			rows, _ := tx.Query(ctx, look.query, stuckAfter, w.ID)
+			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Stuck, error) {
+				s := Stuck{Kind: look.kind}
+				return s, row.Scan(&s.Tenant, &s.Run, &s.Slice, &s.Fence, &s.Job, &s.Step)
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", look.kind, err)
+			}
+			all = append(all, found...)
+		}
+		return nil
+	})
+	return w.withoutDriven(all), err
+}
+
+// withoutDriven drops the slices that this process is driving right now.
+func (w *Worker) withoutDriven(found []Stuck) []Stuck {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := found[:0]
+	for _, f := range found {
+		if _, driven := w.active[f.Slice]; f.Kind != StuckUndriven || !driven {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// stuckQueries find each kind. $1 is the age from which a state counts, $2 this worker.
+var stuckQueries = []struct {
+	kind  StuckKind
+	query string
+}{
+	{StuckJobGone, `
+		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
+		WHERE s.state = 'dispatched' AND s.dispatched_at < now() - $1::interval AND $2::uuid IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.finalized_at IS NULL)
+		LIMIT 100`},
+	{StuckUndriven, `
+		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
+		WHERE s.state = 'running' AND s.worker_id = $2 AND s.claimed_at < now() - $1::interval
+			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.state IN ('retryable', 'available', 'scheduled'))
+		LIMIT 100`},
+	{StuckNoSlice, `
+		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
+		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
+		WHERE p.state = 'running' AND p.kind IN ('ai', 'email') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)
+		LIMIT 100`},
+	{StuckNoWait, `
+		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
+		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
+		WHERE p.state = 'waiting' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = p.tenant_id AND w.step_run_id = p.id AND w.state = 'open')
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)
+		LIMIT 100`},
+	{StuckNoStep, `
+		SELECT r.tenant_id, r.id, NULL::uuid, 0::bigint, NULL::bigint,
+			(SELECT p.id FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id ORDER BY p.id DESC LIMIT 1)
+		FROM runs r
+		WHERE r.state = 'running' AND r.created_at < now() - $1::interval AND $2::uuid IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id)
+			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id AND p.state IN ('running', 'waiting'))
+		LIMIT 100`},
+}
+
+// repair sets a stuck run going again from where its rows say it stands.
+func (w *Worker) repair(ctx context.Context, f Stuck) error {
+	if f.Kind == StuckJobGone || f.Kind == StuckUndriven {
+		return w.takeOver(ctx, lostSlice{f.Tenant, f.Slice, f.Fence, f.Job})
+	}
+	return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error {
+		return w.reviveAt(ctx, tx, f)
+	})
+}
+
+// reviveAt makes a slice for a branch that lost its own: at the step run found, or at
+// the run's beginning where it has none yet. A step that waits without a wait first
+// gets one that is over.
+func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck) error {
+	s, priority, err := lockBranch(ctx, tx, f)
+	if err != nil {
+		return err
+	}
+	s.id = tenants.NewID[slice]()
+	if f.Kind == StuckNoWait {
+		if asked, err := reopenReviewWait(ctx, tx, f.Step); asked || err != nil {
+			return err
+		}
+		s.wait = tenants.NewID[Wait]()
+		_, err := tx.Exec(ctx, `
+			INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, state, reason, closed_at)
+			VALUES ($1, $2, $3, $4, 'retry', 'done', 'The wait was lost; the watchdog set the step going again.', now())`,
+			tx.Tenant, s.wait, s.run, s.step)
+		if err != nil {
+			return fmt.Errorf("replace a lost wait: %w", err)
+		}
+	}
+	if !s.step.IsZero() {
+		_, err := tx.Exec(ctx, `
+			UPDATE step_runs SET slice_id = $3, fence = 1 WHERE tenant_id = $1 AND id = $2 AND state IN ('running', 'waiting')`,
+			tx.Tenant, s.step, s.id)
+		if err != nil {
+			return fmt.Errorf("revive a step: %w", err)
+		}
+	}
+	return e.dispatch(ctx, tx, s, priority)
+}
+
+// reopenReviewWait lets a step go on waiting for its review, where that is still open.
+func reopenReviewWait(ctx context.Context, tx tenants.Tx, step StepRunID) (bool, error) {
+	tag, err := tx.Exec(ctx, `
+		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at)
+		SELECT tenant_id, $3, run_id, step_run_id, 'review', due_at FROM reviews
+		WHERE tenant_id = $1 AND step_run_id = $2 AND state = 'open'`, tx.Tenant, step, tenants.NewID[Wait]())
+	if err != nil {
+		return false, fmt.Errorf("replace a review's lost wait: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// lockBranch locks the stuck run and gives the slice that should carry it.
+func lockBranch(ctx context.Context, tx tenants.Tx, f Stuck) (slice, int16, error) {
+	s := slice{run: f.Run, step: f.Step}
+	var priority int16
+	err := tx.QueryRow(ctx, `
+		SELECT r.priority, v.semantics FROM runs r
+		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
+		WHERE r.tenant_id = $1 AND r.id = $2 AND r.state = 'running' FOR UPDATE OF r`,
+		tx.Tenant, f.Run).Scan(&priority, &s.semantics)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s, 0, ErrNotWaiting
+	}
+	if err != nil {
+		return s, 0, fmt.Errorf("lock a stuck run: %w", err)
+	}
+	return s, priority, recheck(ctx, tx, f)
+}
+
+// recheck looks again under the lock: of two watchdogs only the first repairs.
+func recheck(ctx context.Context, tx tenants.Tx, f Stuck) error {
+	var slices int
+	err := tx.QueryRow(ctx, `
+		SELECT count(*) FROM slices s LEFT JOIN step_runs p ON p.tenant_id = s.tenant_id AND p.id = $3
+		WHERE s.tenant_id = $1 AND s.run_id = $2 AND ($3::uuid IS NULL OR s.id = p.slice_id OR s.step_run_id = $3)`,
+		tx.Tenant, f.Run, f.Step).Scan(&slices)
+	if err != nil {
+		return err
+	}
+	if slices > 0 {
+		return errStale
+	}
+	return nil
+}
