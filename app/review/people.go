@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/mail"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -96,9 +95,9 @@ func spread(people []Person) ([]Person, error) {
 			return nil, fmt.Errorf("%w: %q is no e-mail address", ErrBadQuestion, line(person.Email))
 		}
 		for _, address := range list {
-			email := strings.ToLower(address.Address)
-			if len(email) > 320 || text(email) != email {
-				return nil, fmt.Errorf("%w: %q is no e-mail address", ErrBadQuestion, line(email))
+			email, err := tenants.ParseEmail(address.Address)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %q is no e-mail address", ErrBadQuestion, line(address.Address))
 			}
 			out = append(out, Person{Email: email, Name: cmp.Or(address.Name, person.Name), Group: person.Group})
 		}
