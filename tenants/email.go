@@ -3,6 +3,7 @@ package tenants
 import (
 	"net/netip"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -10,6 +11,7 @@ import (
 const (
 	maxEmailLength = 254 // what an SMTP path can carry
 	maxLocalLength = 64
+	maxTypedEmail  = 1 << 10 // in bytes, before the domain is shortened to its ASCII form
 )
 
 // ParseEmail takes an address as people type it and returns the one form that is
@@ -20,7 +22,7 @@ const (
 func ParseEmail(text string) (string, error) {
 	email := strings.TrimSpace(text)
 	at := strings.LastIndexByte(email, '@')
-	if at < 1 || at == len(email)-1 {
+	if at < 1 || at == len(email)-1 || len(email) > maxTypedEmail || !utf8.ValidString(email) {
 		return "", &Invalid{"email", "Please give a whole e-mail address, such as ana@example.com."}
 	}
 	local, domain := email[:at], email[at+1:]

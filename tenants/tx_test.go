@@ -116,17 +116,6 @@ func TestBatchInsideTxRollsBackWithIt(t *testing.T) {
 	require.Equal(t, "Test workspace", tenantName(t, db, ours))
 }
 
-func TestBootRefusesRolesThatRowSecurityDoesNotBind(t *testing.T) {
-	t.Parallel()
-	db := dbtest.Open(t)
-	super := db.Super(t)
-	_, err := super.Exec(t.Context(), `ALTER ROLE tollgate_test SUPERUSER`)
-	require.NoError(t, err)
-	t.Cleanup(func() { _, _ = super.Exec(context.Background(), `ALTER ROLE tollgate_test NOSUPERUSER`) })
-	_, err = tenants.Open(t.Context(), tenants.Config{URL: db.URL})
-	require.NoError(t, err, "the login may be anything, as long as the pools take on bound roles")
-}
-
 func tenantName(t *testing.T, db *dbtest.Database, id tenants.ID) string {
 	t.Helper()
 	var name string
