@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -82,6 +83,7 @@ func openPool(ctx context.Context, url, role string, conns int32) (*pgxpool.Pool
 	config.ConnConfig.ConnectTimeout = 5 * time.Second
 	config.ConnConfig.RuntimeParams["application_name"] = "tollgate " + role
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		readTimesAsUTC(conn)
 		_, err := conn.Exec(ctx, "SET ROLE "+role)
 		return err
 	}
@@ -90,6 +92,14 @@ func openPool(ctx context.Context, url, role string, conns int32) (*pgxpool.Pool
 		return nil, fmt.Errorf("connect to the database: %w", err)
 	}
 	return pool, nil
+}
+
+// readTimesAsUTC spares every reader a conversion: pgx would give times in the zone of
+// the machine.
+func readTimesAsUTC(conn *pgx.Conn) {
+	conn.TypeMap().RegisterType(&pgtype.Type{
+		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+	})
 }
 
 func defaulted(value, fallback int32) int32 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -124,4 +125,16 @@ func tenantName(t *testing.T, db *dbtest.Database, id tenants.ID) string {
 	})
 	require.NoError(t, err)
 	return name
+}
+
+func TestTimesAreReadAsUTC(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t)
+	tenant, _ := db.Tenant(t)
+	inTenant(t, db, tenant, func(ctx context.Context, tx tenants.Tx) {
+		var now time.Time
+		require.NoError(t, tx.QueryRow(ctx, `SELECT now()`).Scan(&now))
+		require.Equal(t, tx.Now, now)
+		require.Equal(t, time.UTC, now.Location())
+	})
 }
