@@ -46,7 +46,7 @@ func TestKillOfTheOwner(t *testing.T) {
 			dir := userDir(t, uid)
 			first := startHelper(t, dir, uid)
 			require.Empty(t, first.Problem)
-			query(t, first.URL, `create table kept (n int); insert into kept values (1)`)
+			query(t, first.URL, `create table kept as select 1 as n`)
 			server := postmasterOf(t, dir)
 			orphan := keepBusy(t, first.Super)
 			require.NoError(t, first.process.Kill())
@@ -67,31 +67,36 @@ func TestKillOfTheOwner(t *testing.T) {
 // is a pid file, a busy session and, where nobody reaps, a zombie.
 func TestKillOfEverything(t *testing.T) {
 	t.Parallel()
-	uid := os.Geteuid()
-	dir := userDir(t, uid)
-	first := startHelper(t, dir, uid)
-	require.Empty(t, first.Problem)
-	query(t, first.URL, `create table kept (n int); insert into kept values (1)`)
-	orphan := keepBusy(t, first.Super)
-	server := postmasterOf(t, dir)
-	require.NoError(t, syscall.Kill(first.process.Pid, syscall.SIGSTOP), "the owner must not start it again")
-	require.NoError(t, syscall.Kill(server, syscall.SIGKILL))
-	require.NoError(t, first.process.Kill())
-	<-first.exited
-	require.True(t, lives(orphan), "a busy session outlives its server: the test would prove nothing otherwise")
+	dir := seededDir(t)
+	orphan := leaveOrphan(t, dir)
 
 	s := start(t, Options{Dir: dir})
 	require.Equal(t, []string{"1"}, query(t, s.URL(), `select n from kept`))
 	require.False(t, lives(orphan))
 }
 
+// leaveOrphan starts the database, kills its owner and its server, and returns the
+// process of a session that goes on.
+func leaveOrphan(t *testing.T, dir string) int {
+	t.Helper()
+	first := startHelper(t, dir, os.Geteuid())
+	require.Empty(t, first.Problem)
+	orphan := keepBusy(t, first.Super)
+	server := postmasterOf(t, dir)
+	require.NoError(t, syscall.Kill(first.process.Pid, syscall.SIGSTOP), "the owner must not start it again")
+	require.NoError(t, syscall.Kill(server, syscall.SIGKILL))
+	require.NoError(t, first.process.Kill())
+	<-first.exited
+	require.True(t, lives(orphan), "a session outlives its server: the test would prove nothing otherwise")
+	return orphan
+}
+
 // TestServerLeftRunning covers systems where Postgres outlives us: the next start
 // stops it cleanly and takes its place.
 func TestServerLeftRunning(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := seededDir(t)
 	s := start(t, Options{Dir: dir})
-	query(t, s.URL(), `create table kept (n int); insert into kept values (1)`)
 	require.NoError(t, s.Stop(t.Context()))
 
 	left, err := s.home.launch(t.Context(), s.binaries, s.port, s.settings)
@@ -106,9 +111,8 @@ func TestServerLeftRunning(t *testing.T) {
 // zombie of the user that Postgres runs as. Postgres alone would refuse both.
 func TestStalePIDFile(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := seededDir(t)
 	s := start(t, Options{Dir: dir})
-	query(t, s.URL(), `create table kept (n int); insert into kept values (1)`)
 	valid, err := os.ReadFile(s.home.pidFile())
 	require.NoError(t, err)
 	require.NoError(t, s.Stop(t.Context()))
@@ -187,7 +191,7 @@ func TestInterruptedInitdb(t *testing.T) {
 // by SIGSTOP it can only be ended by force.
 func TestStopIsBounded(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Ephemeral: true})
+	s := start(t, Options{Dir: seededDir(t)})
 	server := postmasterOf(t, s.home.dir)
 	require.NoError(t, syscall.Kill(server, syscall.SIGSTOP))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -196,5 +200,7 @@ func TestStopIsBounded(t *testing.T) {
 	require.NoError(t, s.Stop(ctx))
 	require.Less(t, time.Since(began), 8*time.Second)
 	require.False(t, lives(server))
-	require.NoDirExists(t, s.home.dir)
+
+	again := start(t, Options{Dir: s.home.dir})
+	require.Equal(t, []string{"1"}, query(t, again.URL(), `select n from kept`))
 }

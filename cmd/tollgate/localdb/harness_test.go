@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,8 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(ownDatabase(dir))
 	}
 	code := m.Run()
-	if sharedBinary.dir != "" {
-		_ = os.RemoveAll(sharedBinary.dir)
+	if scratchMade.Load() {
+		_ = os.RemoveAll(scratch())
 	}
 	os.Exit(code)
 }
@@ -68,6 +70,11 @@ type helper struct {
 // waits for its report.
 func startHelper(t *testing.T, dir string, uid int) *helper {
 	t.Helper()
+	return startHelperBy(t, dir, uid, (*exec.Cmd).Start)
+}
+
+func startHelperBy(t *testing.T, dir string, uid int, start func(*exec.Cmd) error) *helper {
+	t.Helper()
 	cmd := exec.Command(binaryFor(t, uid))
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), helperDir + "=" + dir}
 	if uid != os.Geteuid() {
@@ -78,7 +85,7 @@ func startHelper(t *testing.T, dir string, uid int) *helper {
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	require.NoError(t, start(cmd))
 	h := &helper{process: cmd.Process, stdin: stdin, exited: make(chan struct{})}
 	line, readErr := bufio.NewReader(stdout).ReadBytes('\n')
 	go func() {
@@ -103,10 +110,21 @@ func (h *helper) end(t *testing.T) {
 	}
 }
 
-var sharedBinary struct {
-	sync.Mutex
-	dir string
-}
+// scratch is a folder for what tests share, made at the first use.
+var (
+	scratchMade atomic.Bool
+	scratch     = sync.OnceValue(func() string {
+		dir, err := os.MkdirTemp(tempRoot(), "localdb-test-")
+		if err != nil {
+			panic(err)
+		}
+		scratchMade.Store(true)
+		if err := os.Chmod(dir, 0o755); err != nil {
+			panic(err)
+		}
+		return dir
+	})
+)
 
 // binaryFor is this test binary, as a copy where another user could not enter the
 // folder it was built in.
@@ -117,20 +135,68 @@ func binaryFor(t *testing.T, uid int) string {
 	if uid == os.Geteuid() {
 		return self
 	}
-	sharedBinary.Lock()
-	defer sharedBinary.Unlock()
-	path := filepath.Join(sharedBinary.dir, "localdb.test")
-	if sharedBinary.dir == "" {
-		dir, err := os.MkdirTemp("", "localdb-test-")
-		require.NoError(t, err)
-		require.NoError(t, os.Chmod(dir, 0o755))
-		sharedBinary.dir, path = dir, filepath.Join(dir, "localdb.test")
-		raw, err := os.ReadFile(self)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, raw, 0o755))
-		require.NoError(t, os.Chmod(path, 0o755))
-	}
+	path, err := copyOfBinary()
+	require.NoError(t, err)
 	return path
+}
+
+var copyOfBinary = sync.OnceValues(func() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(scratch(), "localdb.test")
+	return path, copyFile(self, path, 0o755)
+})
+
+// seed is a database made once, with a table that holds the number 1. Making one
+// takes most of a test's time, so tests about something else copy this one.
+var seed = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(scratch(), "seed")
+	s, err := Start(context.Background(), Options{Dir: dir})
+	if err != nil {
+		return "", err
+	}
+	conn, err := pgx.Connect(context.Background(), s.URL())
+	if err == nil {
+		_, err = conn.Exec(context.Background(), `create table kept as select 1 as n`)
+		_ = conn.Close(context.Background())
+	}
+	return dir, errors.Join(err, s.Stop(context.Background()))
+})
+
+// seededDir is a data folder of its own with a copy of the seed.
+func seededDir(t *testing.T) string {
+	t.Helper()
+	from, err := seed()
+	require.NoError(t, err)
+	dir := newDir(t)
+	require.NoError(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		to := dir + strings.TrimPrefix(path, from)
+		if d.IsDir() {
+			err = os.Mkdir(to, info.Mode().Perm())
+		} else {
+			err = copyFile(path, to, info.Mode().Perm())
+		}
+		uid, gid, _ := owner(path)
+		return errors.Join(err, os.Chown(to, uid, gid))
+	}))
+	return dir
+}
+
+func copyFile(from, to string, mode os.FileMode) error {
+	raw, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(to, raw, mode), os.Chmod(to, mode))
 }
 
 // newDir names a folder that the database may make, whoever runs the test. It is

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // home is the folder of one database, locked for us, and the paths inside it.
@@ -61,8 +62,12 @@ func openHome(dir string) (*home, error) {
 	return h, nil
 }
 
+// close gives the lock back. Closing the file alone would leave it taken for a
+// moment when another goroutine is just starting a child, which has a copy of the
+// file until it runs its program.
 func (h *home) close() {
-	_ = h.lock.Close() // closing is what releases the lock
+	_ = syscall.Flock(int(h.lock.Fd()), syscall.LOCK_UN)
+	_ = h.lock.Close()
 }
 
 // makeDir creates the folder and its missing parents. Those made by root are open

@@ -34,7 +34,7 @@ func TestRestartKeepsDataAndLogins(t *testing.T) {
 // TestServerIsClosedToOthers checks what keeps other users of the machine out.
 func TestServerIsClosedToOthers(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Dir: newDir(t)})
+	s := start(t, Options{Dir: seededDir(t)})
 	require.Equal(t, []string{"127.0.0.1", "", "on", "on", "UTF8"}, query(t, s.SuperURL(),
 		`select current_setting('listen_addresses'), current_setting('unix_socket_directories'),
 		current_setting('fsync'), current_setting('full_page_writes'), current_setting('server_encoding')`))
@@ -52,20 +52,16 @@ func TestServerIsClosedToOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, mode, info.Mode().Perm(), path)
 	}
-}
 
-func TestSignalsOfTheTerminalDoNotReachPostgres(t *testing.T) {
-	t.Parallel()
-	s := start(t, Options{Ephemeral: true})
 	group, err := syscall.Getpgid(postmasterOf(t, s.home.dir))
 	require.NoError(t, err)
-	require.NotEqual(t, syscall.Getpgrp(), group)
+	require.NotEqual(t, syscall.Getpgrp(), group, "a terminal's signals do not reach it")
 }
 
 // TestRolesAreRepaired starts on data whose owner role was tampered with.
 func TestRolesAreRepaired(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := seededDir(t)
 	first := start(t, Options{Dir: dir})
 	query(t, first.SuperURL(), `alter role tollgate superuser nologin password 'other'`)
 	require.NoError(t, first.Stop(t.Context()))
@@ -76,7 +72,7 @@ func TestRolesAreRepaired(t *testing.T) {
 
 func TestFolderInUseIsRefused(t *testing.T) {
 	t.Parallel()
-	owner := start(t, Options{Dir: newDir(t)})
+	owner := start(t, Options{Dir: seededDir(t)})
 	before := postmasterOf(t, owner.home.dir)
 
 	problem := refusal(t, Options{Dir: owner.home.dir})
@@ -94,7 +90,7 @@ func TestBusyPortIsPassedOver(t *testing.T) {
 	defer l.Close()
 	busy := l.Addr().(*net.TCPAddr).Port
 	tries := 0
-	s := start(t, Options{Dir: newDir(t), pickPort: func() (int, error) {
+	s := start(t, Options{Dir: seededDir(t), pickPort: func() (int, error) {
 		if tries++; tries == 1 {
 			return busy, nil
 		}
@@ -112,8 +108,7 @@ func TestBusyPortIsPassedOver(t *testing.T) {
 // which outlives its server and must be gone before the next one starts.
 func TestPoolsReconnectAfterThePostmasterIsKilled(t *testing.T) {
 	t.Parallel()
-	s := start(t, Options{Dir: newDir(t)})
-	query(t, s.URL(), `create table kept (n int); insert into kept values (7)`)
+	s := start(t, Options{Dir: seededDir(t)})
 	orphan := keepBusy(t, s.SuperURL())
 	killed := postmasterOf(t, s.home.dir)
 	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
@@ -124,7 +119,7 @@ func TestPoolsReconnectAfterThePostmasterIsKilled(t *testing.T) {
 			return false
 		}
 		defer conn.Close(context.Background())
-		return queryOn(t, conn, `select n from kept`)[0] == "7"
+		return queryOn(t, conn, `select n from kept`)[0] == "1"
 	})
 	require.NotEqual(t, killed, postmasterOf(t, s.home.dir))
 	require.False(t, lives(orphan), "the busy session of the dead server is gone")
@@ -157,7 +152,7 @@ func keepBusy(t *testing.T, url string) int {
 
 func TestLostOrDamagedPasswordsAreTold(t *testing.T) {
 	t.Parallel()
-	dir := newDir(t)
+	dir := seededDir(t)
 	s := start(t, Options{Dir: dir})
 	require.NoError(t, s.Stop(t.Context()))
 	before := fingerprint(t, s.home.data())
