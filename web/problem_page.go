@@ -1,0 +1,113 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"tollgate/tenants"
+	"tollgate/web/ui"
+)
+
+// fail answers a visit that ended in an error. If part of an answer is out already
+// there is nothing more to say.
+func (v *visit) fail(err error) {
+	if v.Response().Committed {
+		return
+	}
+	if errors.Is(err, errSignedOut) && !v.wantsPart() {
+		_ = v.redirect(signInThen(v.wayBack()))
+		return
+	}
+	p := v.named(problemOf(err), err)
+	if p.wait > 0 {
+		v.Response().Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.wait.Seconds()))))
+	}
+	if err := v.page(p.status, v.problemFrame(p), v.problemBody(p)); err != nil {
+		v.s.Log.ErrorContext(v.ctx(), "an error page could not be sent", "ref", v.ref, "error", err)
+	}
+}
+
+// signInThen is the sign-in page that leads on to another.
+func signInThen(next string) string { return "/signin?next=" + url.QueryEscape(next) }
+
+// wayBack is the page to return to after signing in: this one, or for a form that
+// cannot be sent again its workspace.
+func (v *visit) wayBack() string {
+	if v.reads() {
+		return v.Request().URL.RequestURI()
+	}
+	if tenant, err := idParam[tenants.Tenant](v, "tenant"); err == nil {
+		return pathIn(tenant)
+	}
+	return "/"
+}
+
+// named adds to a refusal whom one can ask, by name.
+func (v *visit) named(p problem, err error) problem {
+	forbidden, ok := errors.AsType[*tenants.Forbidden](err)
+	if !ok || v.me.Tenant.ID.IsZero() {
+		return p
+	}
+	var members []tenants.Membership
+	err = v.s.DB.InTx(v.ctx(), v.me.Tenant.ID, func(ctx context.Context, tx tenants.Tx) error {
+		members, err = tenants.Members(ctx, tx)
+		return err
+	})
+	if err == nil {
+		p.sentence = forbidden.Action.Refusal(members)
+	}
+	return p
+}
+
+func (v *visit) problemFrame(p problem) frame {
+	title := p.heading
+	if v.me.Tenant.ID.IsZero() {
+		around := v.alone(title)
+		around.End = "Request " + v.ref
+		return around
+	}
+	around := v.frame(title, inNone)
+	around.Foot = append(around.Foot, ui.Link{Text: "Request " + v.ref})
+	return around
+}
+
+func (v *visit) problemBody(p problem) ui.Lost {
+	text := ui.Sentence{ui.Plain(p.sentence)}
+	if p.status >= http.StatusInternalServerError {
+		text = append(text, ui.Plain(v.whatWasSaved()), ui.Plain(" If it goes on, tell us this reference: "), ui.Strong(v.ref), ui.Plain("."))
+	}
+	home := ui.Button{Text: "Go to the start page", Kind: ui.Primary, Href: "/", TestID: "home"}
+	if !v.me.Tenant.ID.IsZero() {
+		home = ui.Button{Text: "Go to home", Kind: ui.Primary, Href: v.path(), TestID: "home"}
+	}
+	if p.status == http.StatusUnauthorized {
+		home = ui.Button{Text: "Sign in", Kind: ui.Primary, Href: signInThen(v.wayBack()), TestID: "home"}
+	}
+	return ui.Lost{
+		Kind:    fmt.Sprintf("%s (%d)", http.StatusText(p.status), p.status),
+		Title:   p.heading,
+		Text:    text,
+		Actions: ui.Actions{home},
+	}
+}
+
+// whatWasSaved answers what everybody asks first after a failure.
+func (v *visit) whatWasSaved() string {
+	switch {
+	case v.saved:
+		return " What you did was saved; only the page about it failed."
+	case !v.reads():
+		return " What you did was not saved."
+	}
+	return ""
+}
+
+// paceOfForms is how often one network may send forms and open links: as often as an
+// office behind one address does.
+func paceOfForms() *pace { return newPace(time.Second/2, 60) }

@@ -1,0 +1,90 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+	"github.com/labstack/echo/v4"
+
+	"tollgate/app/engine"
+	"tollgate/app/review"
+	"tollgate/tenants"
+)
+
+// Config is what the pages work with. DB, Engine, Reviews, Secret, BaseURL and Log are
+// required.
+type Config struct {
+	DB      *tenants.DB
+	Engine  *engine.Engine
+	Reviews *review.Room
+	Secret  tenants.Secret
+
+	// BaseURL is where browsers reach the server, without a path:
+	// "https://tollgate.example.com".
+	BaseURL string
+	// Secure says that browsers come by https only. Cookies are bound to it.
+	Secure bool
+	// ClientIP is the header in which the proxy in front gives the browser's address,
+	// such as "Fly-Client-IP". Empty without a proxy: a browser could set it itself.
+	ClientIP string
+	// Outdated tells whether the database still waits for migrations. nil means that
+	// somebody else has checked.
+	Outdated func(context.Context) (bool, error)
+	// Local is set in local mode only.
+	Local *Local
+	Log   *slog.Logger
+}
+
+// Local is local mode: one can go on as one of the demo people, and read the mail that
+// would have gone out. Both are for browsers on this computer, under one of its own
+// names.
+type Local struct {
+	// Hosts are further names and ports, as in the Host header, under which this
+	// computer may be called; its loopback names always are.
+	Hosts []string
+}
+
+// Server is the pages of the product.
+type Server struct {
+	Config
+	origin   string // of BaseURL
+	host     string // of BaseURL
+	clock    func() time.Time
+	sessions *scs.SessionManager
+	origins  *http.CrossOriginProtection
+	echo     *echo.Echo
+	table    []route
+	paces    *pace
+}
+
+// New makes the pages, or says which setting is wrong.
+func New(config Config) (*Server, error) {
+	base, err := url.Parse(config.BaseURL)
+	switch {
+	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.Path != "" && base.Path != "/":
+		return nil, fmt.Errorf("the base URL %q must look like https://tollgate.example.com", config.BaseURL)
+	case config.Secure && base.Scheme != "https":
+		return nil, fmt.Errorf("the base URL %q must begin with https://, since cookies are sent by https only", config.BaseURL)
+	case config.DB == nil || config.Engine == nil || config.Reviews == nil || config.Log == nil:
+		return nil, errors.New("the pages need a database, an engine, the reviews and a log")
+	}
+	s := &Server{
+		Config: config, origin: base.Scheme + "://" + base.Host, host: base.Host, clock: time.Now,
+		sessions: newSessions(config.DB, config.Secure), origins: http.NewCrossOriginProtection(), paces: paceOfForms(),
+	}
+	if err := s.origins.AddTrustedOrigin(s.origin); err != nil {
+		return nil, fmt.Errorf("trust our own origin: %w", err)
+	}
+	s.table = s.routes()
+	s.mount()
+	return s, nil
+}
+
+// Handler answers all requests.
+func (s *Server) Handler() http.Handler { return s.echo }
