@@ -118,9 +118,9 @@ func (*Stop) Kind() Kind { return KindStop }
 func (c *Branch) lists() []nested {
 	var out []nested
 	for i, k := range c.Cases {
-		out = append(out, nested{ListKey(k.ID), k.Name, k.When, fmt.Sprintf("with.cases[%d].steps", i), k.Steps})
+		out = append(out, nested{ListKey(k.ID), k.Name, fmt.Sprintf("with.cases[%d].steps", i), k.Steps})
 	}
-	return append(out, nested{ListOtherwise, "Otherwise", "", "with.otherwise", c.Otherwise})
+	return append(out, nested{ListOtherwise, "Otherwise", "with.otherwise", c.Otherwise})
 }
 
 func (c *Branch) slots() []slot {
@@ -131,7 +131,7 @@ func (c *Branch) slots() []slot {
 	return out
 }
 
-func (c *Repeat) lists() []nested { return []nested{{ListSteps, "", "", "with.steps", c.Steps}} }
+func (c *Repeat) lists() []nested { return []nested{{ListSteps, "", "with.steps", c.Steps}} }
 
 func (c *Repeat) slots() []slot {
 	return []slot{
@@ -140,14 +140,14 @@ func (c *Repeat) slots() []slot {
 	}
 }
 
-func (c *Each) lists() []nested { return []nested{{ListSteps, "", "", "with.steps", c.Steps}} }
+func (c *Each) lists() []nested { return []nested{{ListSteps, "", "with.steps", c.Steps}} }
 
 func (c *Each) slots() []slot { return []slot{{"with.items", "Items", c.Items, false}} }
 
 func (c *Parallel) lists() []nested {
 	var out []nested
 	for i, l := range c.Branches {
-		out = append(out, nested{ListKey(l.ID), l.Name, "", fmt.Sprintf("with.branches[%d].steps", i), l.Steps})
+		out = append(out, nested{ListKey(l.ID), l.Name, fmt.Sprintf("with.branches[%d].steps", i), l.Steps})
 	}
 	return out
 }

@@ -83,7 +83,6 @@ type Config interface {
 type nested struct {
 	key   ListKey
 	name  string
-	when  string // the condition's formula; empty where none is needed
 	path  string // where the list sits in the document, from its step
 	steps []Step
 }

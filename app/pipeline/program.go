@@ -51,8 +51,10 @@ type Node struct {
 	List   ListKey // which list of Parent holds it
 	Index  int     // place in that list, from 0
 	Depth  int     // 1 at the top
-	Number string  // as people read it: "3", "3a1"
+	Number string  // as people read it: "3", "3a", "3a1"
 	Lists  []ChildList
+
+	siblings []*Node // the whole list that holds it
 
 	config any // the compiled configuration of the step's kind
 	refs   []expr.Ref
@@ -60,11 +62,10 @@ type Node struct {
 
 // ChildList is one list of steps inside a step.
 type ChildList struct {
-	Key    ListKey
-	Name   string        // "If yes", "Otherwise"
-	Number string        // "3a"
-	When   *expr.Formula // condition of a branch's case; nil for every other list
-	Nodes  []*Node
+	Key   ListKey
+	Name  string        // "If yes", "Otherwise"
+	When  *expr.Formula // condition of a branch's case; nil for every other list
+	Nodes []*Node
 }
 
 // ID is the step's id.

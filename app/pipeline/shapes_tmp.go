@@ -1,16 +1,5 @@
 package pipeline
 
-import "encoding/json"
-
-func Parse(data []byte) (Document, error)  { return Document{}, nil }
-func (d Document) JSON() []byte            { return nil }
-func Check(d Document) []Problem           { return nil }
-func Compile(d Document) (*Program, error) { return nil, nil }
-func Schema() json.RawMessage              { return nil }
-
-// Outputs lists what steps.<id> holds after a step of this configuration.
-func Outputs(s Step) []Field { return nil }
-
 type Template struct {
 	Slug, Title, Summary string
 	Document             Document
@@ -33,12 +22,9 @@ type StoredFile struct {
 	Data                      []byte
 }
 
-// ParseInput ...
 func ParseInput(fields []Field, form Form) (input []byte, files []StoredFile, problems []FieldProblem) {
 	return nil, nil, nil
 }
-func ReadFile(name string, data []byte) (map[string]any, error) { return nil, nil }
-func (d Document) SampleForm() (Form, error)                    { return Form{}, nil }
-
-// SampleInput is the sample's input as a run gets it.
+func ReadFile(name string, data []byte) (map[string]any, error)               { return nil, nil }
+func (d Document) SampleForm() (Form, error)                                  { return Form{}, nil }
 func (d Document) SampleInput() (input []byte, files []StoredFile, err error) { return nil, nil, nil }

@@ -1,0 +1,251 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"tollgate/app/expr"
+)
+
+// scopeRule bounds what a formula may begin from.
+type scopeRule int
+
+const (
+	anyRoot   scopeRule = iota
+	onlyInput           // what is read before the first step runs
+)
+
+// slot compiles one formula or text and checks everything it reads. n is nil for
+// the document's own slots, which see what a finished run has.
+func (c *checker) slot(n *Node, s slot, rule scopeRule) {
+	if strings.TrimSpace(s.source) == "" {
+		return // a missing one is told where it is needed
+	}
+	if len([]rune(s.source)) > MaxText {
+		c.blocks(n, s.path, "%s is longer than %d characters. Shorten it.", s.label, MaxText)
+		return
+	}
+	refs, err := refsOf(s)
+	var p *expr.Problem
+	if errors.As(err, &p) {
+		c.blocks(n, s.path, "%s, line %d, column %d: %s", s.label, p.Line, p.Column, p.Message)
+		return
+	}
+	told := map[string]bool{}
+	for _, r := range refs {
+		r := reader{c, n, s, r}
+		if key := r.ref.String(); !told[key] {
+			told[key] = true
+			r.check(rule)
+		}
+	}
+}
+
+func refsOf(s slot) ([]expr.Ref, error) {
+	if s.text {
+		t, err := expr.ParseText(s.source)
+		if err != nil {
+			return nil, err
+		}
+		return t.Refs(), nil
+	}
+	f, err := expr.Compile(s.source)
+	if err != nil {
+		return nil, err
+	}
+	return f.Refs(), nil
+}
+
+// reader is one place that reads one value.
+type reader struct {
+	*checker
+	node *Node
+	slot slot
+	ref  expr.Ref
+}
+
+func (r reader) block(format string, args ...any) {
+	r.blocks(r.node, r.slot.path, "%s uses %s", r.slot.label, fmt.Sprintf(format, args...))
+}
+
+func (r reader) mayBeEmpty(why string) {
+	if !r.ref.Guarded {
+		r.warn(r.node, r.slot.path, "%s uses “%s”, which may be empty, because %s. Say what to take then with default(…), or pick another value.",
+			r.slot.label, shown(r.ref.String()), why)
+	}
+}
+
+func (r reader) check(rule scopeRule) {
+	if rule == onlyInput && r.ref.Root != "input" {
+		r.block("“%s”, but only the input is known when a run gets its name. Pick a value of the input.", shown(r.ref.String()))
+		return
+	}
+	switch r.ref.Root {
+	case "input":
+		r.part("the input", r.doc.Input, r.ref.Path)
+	case "run":
+		r.part("run", RunFields(), r.ref.Path)
+	case "steps":
+		r.step()
+	case "item", "index":
+		if !r.within(KindEach) && !(r.ref.Root == "item" && r.node != nil && r.node.Kind() == KindParallel) {
+			r.block("“%s”, which exists only inside “%s”. Pick another value.", r.ref.Root, KindEach.Title())
+		}
+	case "round":
+		if !r.within(KindRepeat) && (r.node == nil || r.node.Kind() != KindRepeat) {
+			r.block("“round”, which exists only inside “%s”. Pick another value.", KindRepeat.Title())
+		}
+	}
+}
+
+func (r reader) within(kind Kind) bool {
+	if r.node == nil {
+		return false
+	}
+	for p := r.node.Parent; p != nil; p = p.Parent {
+		if p.Kind() == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// part follows a path through fields and tells the first name that is not there.
+func (r reader) part(of string, fields []Field, path []string) {
+	for _, name := range path {
+		f, ok := findField(fields, name)
+		if !ok {
+			r.block("“%s”, but %s has no “%s”. It has: %s.", shown(r.ref.String()), of, shown(name), quoted(fieldNames(fields)))
+			return
+		}
+		if !f.Required {
+			r.mayBeEmpty("“" + shown(f.Title()) + "” does not have to be filled in")
+			return
+		}
+		var known bool
+		if fields, known = f.parts(); !known {
+			return
+		}
+		of = "“" + shown(f.Title()) + "”"
+	}
+}
+
+// step checks a value of a step: that the step exists, has run by then, and has
+// such a value.
+func (r reader) step() {
+	if len(r.ref.Path) == 0 {
+		r.block("all steps at once. Name the one it needs, as in steps.triage.")
+		return
+	}
+	id := r.ref.Path[0]
+	target := r.tree.byID[id]
+	if target == nil {
+		r.block("step “%s”, which does not exist. Pick another value.", shown(id))
+		return
+	}
+	standing, why := r.standing(target)
+	switch standing {
+	case neverThere:
+		r.block("“%s” of %s, %s", shown(r.ref.String()), target.title(), why)
+		return
+	case maybeThere:
+		r.mayBeEmpty(why)
+	case surelyThere:
+	}
+	if target.Step.With != nil {
+		if standing == maybeThere {
+			r.ref.Guarded = true // told already
+		}
+		r.part("it", Outputs(*target.Step), r.ref.Path[1:])
+	}
+}
+
+// standing says whether a step has run when another one reads it.
+type standing int
+
+const (
+	neverThere standing = iota
+	maybeThere
+	surelyThere
+)
+
+// standing compares the places of the reading step and of the one it reads.
+func (r reader) standing(target *Node) (standing, string) {
+	above := target.inside()
+	if r.node == nil {
+		return throughLists(above[0], above[1:])
+	}
+	if target == r.node {
+		return neverThere, "which is the step itself. Pick a value of an earlier step."
+	}
+	mine := r.node.inside()
+	level := 0
+	for level < len(mine) && level < len(above) && mine[level] == above[level] {
+		level++
+	}
+	switch {
+	case level == len(above):
+		return neverThere, "which is not finished before the steps inside it are. Pick a value of an earlier step."
+	case level == len(mine):
+		return r.ownInner(target)
+	}
+	here, there := mine[level], above[level]
+	if here.List != there.List {
+		return r.otherList(here, there)
+	}
+	if there.Index < here.Index {
+		return throughLists(there, above[level+1:])
+	}
+	if r.within(KindRepeat) && sharedLoop(here) {
+		return maybeThere, "it is from the round before, and the first round has none"
+	}
+	return neverThere, "which comes later. Move this step down or pick another value."
+}
+
+// ownInner is a step's own configuration reading a step inside it: only a loop's
+// end condition and score do, after a round.
+func (r reader) ownInner(target *Node) (standing, string) {
+	if r.node.Kind() == KindRepeat && target.Parent == r.node {
+		return surelyThere, ""
+	}
+	return neverThere, "which comes later. Pick a value of an earlier step."
+}
+
+// otherList is a step in another list of the same step.
+func (r reader) otherList(here, there *Node) (standing, string) {
+	switch {
+	case strings.HasPrefix(string(here.List), "error:") && !strings.HasPrefix(string(there.List), "error:"):
+		return maybeThere, "it may be what failed"
+	case here.Parent.Kind() == KindParallel:
+		return neverThere, "which runs at the same time. Pick another value, or put the steps one after the other."
+	}
+	return neverThere, "which is in another case, so only one of the two runs. Pick another value."
+}
+
+func sharedLoop(n *Node) bool {
+	for p := n.Parent; p != nil; p = p.Parent {
+		if p.Kind() == KindRepeat {
+			return true
+		}
+	}
+	return false
+}
+
+// throughLists follows a path down from a finished step into the lists inside it.
+func throughLists(top *Node, down []*Node) (standing, string) {
+	out := surelyThere
+	for parent, rest := top, down; len(rest) > 0; parent, rest = rest[0], rest[1:] {
+		switch {
+		case parent.Kind() == KindEach:
+			return neverThere, "which runs once for each item. Use the results of " + parent.title() + " instead."
+		case parent.Kind() == KindBranch, strings.HasPrefix(string(rest[0].List), "error:"):
+			out = maybeThere
+		case parent.Kind() == KindParallel:
+			if w, ok := parent.Step.With.(*Parallel); ok && w.WaitFor == WaitFirst {
+				out = maybeThere
+			}
+		}
+	}
+	return out, "its step runs only in some cases"
+}

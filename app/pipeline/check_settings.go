@@ -1,0 +1,22 @@
+package pipeline
+
+// unsupported lists the settings of runnable kinds that this build cannot act on.
+// A setting that would silently do nothing is refused instead.
+var unsupported = []struct {
+	field, says string
+	set         func(Config) bool
+}{
+	{"with.on_refusal", "asking a person when the AI declines", func(c Config) bool { w, ok := c.(*AI); return ok && w.OnRefusal == RefusalAsk }},
+	{"with.if_missing", "asking a person when an answer field stays empty", func(c Config) bool { w, ok := c.(*AI); return ok && w.IfMissing == MissingAsk }},
+	{"with.reuse", "taking an identical earlier answer", func(c Config) bool { w, ok := c.(*AI); return ok && w.Reuse }},
+	{"with.send_back", "sending back for another round", func(c Config) bool { w, ok := c.(*Review); return ok && w.SendBack }},
+	{"with.proof", "a code in addition to the link", func(c Config) bool { w, ok := c.(*Review); return ok && w.Proof == ProofLinkCode }},
+}
+
+func (c *checker) settings(n *Node) {
+	for _, s := range unsupported {
+		if s.set(n.Step.With) {
+			c.blocks(n, s.field, "%s cannot be run by this version of the product. Choose something else.", s.says)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+// Package pipeline is the definition of what runs: the document, its checks, the
+// program made of it, what people hand in at the start, and the templates.
+//
+// # Ideas
+//
+// A Document is plain data for every kind of step and every type of field, also
+// for kinds that this build cannot run yet, which Check tells. Parse is strict:
+// an entry it does not know is a problem with its path, never dropped. JSON
+// writes a document back in one stable form, and schema.json describes the same
+// form to other tools.
+//
+// Step ids are stable and readable, since formulas name them; a rename changes
+// only the name. Check reads a whole document and gives every problem with its
+// place and what to do about it. Compile turns a document without blocking
+// problems into a Program: a tree of Nodes with every formula and text compiled,
+// immutable, shared by all goroutines.
+//
+// # What formulas see
+//
+// steps.<id> holds what Outputs lists for the step. A step inside a case that was
+// not taken has no output; formulas that read it say what to take instead with
+// default(…). input has one entry per input field, null where an optional one
+// was left empty. RunFields lists what run holds.
+//
+// # What comes from outside
+//
+// ParseInput turns a form into exact JSON, and ReadFile turns a file into a
+// record. Both bound everything they take and name the field or file in every
+// refusal.
+//
+// Reading order: document.go, kind.go, field.go and the configurations (ai.go,
+// review.go, flow.go, outside.go); parse.go and encode.go; program.go, tree.go
+// and compile.go; check.go and its parts; outputs.go; input.go and file.go;
+// templates.go; store.go.
+package pipeline
