@@ -55,10 +55,13 @@ const (
 	defaultTimeout   = time.Minute
 )
 
+// longestCall bounds what a step may ask for: a call is never older than a day.
+const longestCall = 24 * time.Hour
+
 func timeoutOf(node *pipeline.Node) time.Duration {
 	switch {
 	case node.Step.Timeout != nil:
-		return time.Duration(*node.Step.Timeout)
+		return min(time.Duration(*node.Step.Timeout), longestCall)
 	case node.Kind() == pipeline.KindAI:
 		return defaultAITimeout
 	}

@@ -96,17 +96,13 @@ func (d *drive) turn(ctx context.Context) error {
 
 const commitTimeout = 30 * time.Second
 
-// commit writes a decision. Where its begin does not fit under a cap, or asks nobody,
-// it decides again with that known, and writes that.
+// commit writes a decision. Where what it begins cannot begin, because the money does
+// not fit under a cap or the review can ask nobody, it decides again with that known,
+// and writes that.
 func (d *drive) commit(ctx context.Context, first decision) (decision, error) {
 	err := d.write(ctx, first)
-	var barred bars
-	if capped, ok := ledger.AsCapReached(err); ok {
-		barred.capped = map[string]string{first.next.node.ID(): capped.String()}
-	} else if errors.Is(err, review.ErrNobodyToAsk) {
-		barred.failed = map[string]Failure{asked(first): {Class: ClassNobody,
-			Message: "Nobody may decide this review: the people it asks are not members, or only the person who started the run. Add somebody to the step."}}
-	} else {
+	barred, ok := barsFrom(err, first)
+	if !ok {
 		return first, err
 	}
 	second, err := d.decide(ctx, barred)
@@ -114,6 +110,22 @@ func (d *drive) commit(ctx context.Context, first decision) (decision, error) {
 		return second, err
 	}
 	return second, d.write(ctx, second)
+}
+
+// barsFrom reads from a failed commit which step cannot begin, and why.
+func barsFrom(err error, decided decision) (bars, bool) {
+	if capped, ok := ledger.AsCapReached(err); ok {
+		return bars{capped: map[string]string{decided.next.node.ID(): capped.String()}}, true
+	}
+	failure := Failure{Class: ClassNobody, Message: "Nobody may decide this review: the people it asks are not members, or only the person who started the run. Add somebody to the step."}
+	switch {
+	case errors.Is(err, review.ErrNobodyToAsk):
+	case errors.Is(err, review.ErrBadQuestion):
+		failure = Failure{Class: ClassBadReview, Message: "The question cannot be asked as it is. Correct the step's people, facts or texts.", Detail: err.Error()}
+	default:
+		return bars{}, false
+	}
+	return bars{failed: map[string]Failure{asked(decided): failure}}, true
 }
 
 // asked is the step whose review a decision opens.

@@ -38,29 +38,44 @@ type lostSlice struct {
 	Job    *int64
 }
 
-// findLost finds slices that a dead worker drives, and those whose job it had fetched
-// but not begun. A worker is dead when it said goodbye or was silent for the lease.
+// findLost finds the slices that dead workers ($1) drive, and those whose job they had
+// fetched but not begun.
 const findLost = `
-	WITH dead AS (
-		SELECT id FROM workers WHERE stopped_at IS NOT NULL
-			OR greatest(beat_at, pg_postmaster_start_time(), $1) < clock_timestamp() - $2::interval
-	)
 	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM slices s
-	WHERE s.state = 'running' AND s.worker_id IN (SELECT id FROM dead)
+	WHERE s.state = 'running' AND s.worker_id = ANY ($1)
 	UNION
 	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM river.river_job j
 	JOIN slices s ON s.tenant_id = (j.args ->> 'tenant_id')::uuid AND s.id = (j.args ->> 'slice_id')::uuid AND s.job_id = j.id
 	WHERE j.state = 'running' AND j.kind = 'drive_slice' AND s.state = 'dispatched'
-		AND j.attempted_by[cardinality(j.attempted_by)] IN (SELECT id::text FROM dead)
+		AND j.attempted_by[cardinality(j.attempted_by)]::uuid = ANY ($1)
 	LIMIT 500`
+
+// Dead lists the workers that are gone: they said goodbye, or were silent for the
+// lease. Those that have been gone for days have nothing left to take over.
+func (w *Worker) Dead(ctx context.Context, tx tenants.SystemTx) ([]WorkerID, error) {
+	w.mu.Lock()
+	since := w.watch.look(tx.Now)
+	w.mu.Unlock()
+	rows, _ := tx.Query(ctx, `
+		SELECT id FROM workers WHERE beat_at > clock_timestamp() - interval '3 days' AND (stopped_at IS NOT NULL
+			OR greatest(beat_at, pg_postmaster_start_time(), $1) < clock_timestamp() - $2::interval)`, since, leaseTime)
+	dead, err := pgx.CollectRows(rows, pgx.RowTo[WorkerID])
+	if err != nil {
+		return nil, fmt.Errorf("look for dead workers: %w", err)
+	}
+	return dead, nil
+}
 
 // Reap takes over the slices of workers that fell silent and returns how many. It runs
 // in every worker, at least once a second.
 func (w *Worker) Reap(ctx context.Context) (int, error) {
 	var lost []lostSlice
 	err := w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
-		rows, _ := tx.Query(ctx, findLost, w.watch.look(tx.Now), leaseTime)
-		var err error
+		dead, err := w.Dead(ctx, tx)
+		if err != nil || len(dead) == 0 {
+			return err
+		}
+		rows, _ := tx.Query(ctx, findLost, dead)
 		lost, err = pgx.CollectRows(rows, pgx.RowToStructByPos[lostSlice])
 		return err
 	})

@@ -62,6 +62,7 @@ type Failure struct {
 const (
 	ClassFormula     = "formula"       // a formula or text could not be worked out
 	ClassNobody      = "nobody_to_ask" // a review without anybody who may decide
+	ClassBadReview   = "bad_review"    // a review's question cannot be asked as it came out
 	ClassExpired     = "expired"       // a deadline passed without an answer
 	ClassTooLarge    = "too_large"     // a value beyond the limit
 	ClassInterrupted = "interrupted"   // the worker died or was stopped in the middle

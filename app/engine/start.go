@@ -23,12 +23,36 @@ type StartRequest struct {
 // ErrNotLive tells that the pipeline has no published version to run.
 var ErrNotLive = errors.New("the pipeline has no live version")
 
+// Started is a run and whether an earlier start had begun it.
+type Started struct {
+	Run    Run
+	Before bool
+}
+
 // Start begins a run of the pipeline's live version. Where a run with the same key was
 // started before, that run is returned and nothing is changed.
-func (e *Engine) Start(ctx context.Context, tx tenants.Tx, request StartRequest) (Run, error) {
-	if earlier, err := runByKey(ctx, tx, request.Key); !errors.Is(err, ErrNoRun) {
-		return earlier, err
+func (e *Engine) Start(ctx context.Context, tx tenants.Tx, request StartRequest) (Started, error) {
+	if err := lockKey(ctx, tx, request.Key); err != nil {
+		return Started{}, err
 	}
+	if earlier, err := runByKey(ctx, tx, request.Key); !errors.Is(err, ErrNoRun) {
+		return Started{Run: earlier, Before: true}, err
+	}
+	run, err := e.start(ctx, tx, request)
+	return Started{Run: run}, err
+}
+
+// lockKey makes a second start with the same key wait for the first, instead of
+// failing on the unique key.
+func lockKey(ctx context.Context, tx tenants.Tx, key string) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, tx.Tenant.String()+key)
+	if err != nil {
+		return fmt.Errorf("lock a start's key: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) start(ctx context.Context, tx tenants.Tx, request StartRequest) (Run, error) {
 	owner, err := pipeline.ByID(ctx, tx, request.Pipeline)
 	if err != nil {
 		return Run{}, err

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is all that comes from the environment. Every problem names its variable.
+type Config struct {
+	DatabaseURL       string        // DATABASE_URL
+	SystemDatabaseURL string        // TOLLGATE_SYSTEM_DATABASE_URL: login of the system role; empty means DATABASE_URL
+	OwnerDatabaseURL  string        // TOLLGATE_OWNER_DATABASE_URL: login that migrates; empty means DATABASE_URL
+	Secret            []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
+	Addr              string        // TOLLGATE_ADDR: where to listen; default :8080
+	BaseURL           string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
+	SMTPURL           string        // TOLLGATE_SMTP_URL: smtp://user:password@host:port
+	MailFrom          string        // TOLLGATE_MAIL_FROM: the address that mails come from
+	OpenAIKey         string        // OPENAI_API_KEY
+	OpenAIBaseURL     string        // OPENAI_BASE_URL: of a server that speaks OpenAI's format
+	OpenAIModels      []string      // OPENAI_MODELS: model ids, apart by commas; default those with a known price
+	OutboundAllow     []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
+	Slices            int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
+	Drain             time.Duration // TOLLGATE_DRAIN: how long calls under way may go on after a stop; default 60s
+}
+
+// load reads the environment and checks each variable by itself. Which of them are
+// needed depends on the command.
+func load(getenv func(string) string) (Config, error) {
+	c := Config{
+		DatabaseURL:       getenv("DATABASE_URL"),
+		SystemDatabaseURL: getenv("TOLLGATE_SYSTEM_DATABASE_URL"),
+		OwnerDatabaseURL:  getenv("TOLLGATE_OWNER_DATABASE_URL"),
+		Addr:              getenv("TOLLGATE_ADDR"),
+		BaseURL:           strings.TrimRight(getenv("TOLLGATE_BASE_URL"), "/"),
+		SMTPURL:           getenv("TOLLGATE_SMTP_URL"),
+		MailFrom:          getenv("TOLLGATE_MAIL_FROM"),
+		OpenAIKey:         getenv("OPENAI_API_KEY"),
+		OpenAIBaseURL:     getenv("OPENAI_BASE_URL"),
+		OpenAIModels:      list(getenv("OPENAI_MODELS")),
+		OutboundAllow:     list(getenv("TOLLGATE_OUTBOUND_ALLOW")),
+	}
+	var problems []error
+	note := func(variable string, err error) {
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s %w", variable, err))
+		}
+	}
+	var err error
+	c.Secret, err = secretFrom(getenv("TOLLGATE_SECRET"))
+	note("TOLLGATE_SECRET", err)
+	c.Slices, err = number(getenv("TOLLGATE_SLICES"))
+	note("TOLLGATE_SLICES", err)
+	c.Drain, err = pause(getenv("TOLLGATE_DRAIN"))
+	note("TOLLGATE_DRAIN", err)
+	note("TOLLGATE_BASE_URL", checkBaseURL(c.BaseURL))
+	note("DATABASE_URL", checkDatabaseURL(c.DatabaseURL))
+	note("TOLLGATE_SYSTEM_DATABASE_URL", checkDatabaseURL(c.SystemDatabaseURL))
+	note("TOLLGATE_OWNER_DATABASE_URL", checkDatabaseURL(c.OwnerDatabaseURL))
+	return c, errors.Join(problems...)
+}
+
+// forServing checks what a production process cannot do without.
+func (c *Config) forServing() error {
+	var problems []error
+	for _, needed := range []struct{ variable, value, what string }{
+		{"DATABASE_URL", c.DatabaseURL, "postgres://user:password@host:5432/database"},
+		{"TOLLGATE_SECRET", string(c.Secret), "64 random hexadecimal digits, the same for all processes"},
+		{"TOLLGATE_BASE_URL", c.BaseURL, "the address of the pages, such as https://tollgate.example.com"},
+		{"TOLLGATE_SMTP_URL", c.SMTPURL, "the mail server, such as smtp://user:password@host:587"},
+		{"TOLLGATE_MAIL_FROM", c.MailFrom, "the address that mails come from"},
+	} {
+		if needed.value == "" {
+			problems = append(problems, fmt.Errorf("%s is not set; it should hold %s", needed.variable, needed.what))
+		}
+	}
+	if c.Addr == "" {
+		c.Addr = ":8080"
+	}
+	return errors.Join(problems...)
+}
+
+// LogValue prints the configuration without its secrets.
+func (c Config) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String("addr", c.Addr), slog.String("base_url", c.BaseURL), slog.Int("slices", c.Slices),
+		slog.Duration("drain", c.Drain), slog.Bool("smtp", c.SMTPURL != ""), slog.Bool("openai", c.OpenAIKey != "" || c.OpenAIBaseURL != ""),
+	)
+}
+
+func list(text string) []string {
+	var out []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+func secretFrom(text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
+	}
+	secret, err := hex.DecodeString(text)
+	if err != nil || len(secret) < 32 {
+		return nil, errors.New("should be at least 64 hexadecimal digits, such as those of: openssl rand -hex 32")
+	}
+	return secret, nil
+}
+
+func number(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 10_000 {
+		return 0, fmt.Errorf("should be a number from 1 to 10000, and is %q", text)
+	}
+	return n, nil
+}
+
+func pause(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > 10*time.Minute {
+		return 0, fmt.Errorf("should be a time from 0s to 10m, and is %q", text)
+	}
+	return d, nil
+}
+
+func checkBaseURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.Path != "" {
+		return errors.New("should look like https://tollgate.example.com, without a path")
+	}
+	return nil
+}
+
+// checkDatabaseURL never repeats the URL, which may hold a password.
+func checkDatabaseURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return errors.New("should look like postgres://user:password@host:5432/database")
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"tollgate/app/llm"
+	"tollgate/app/mail"
+	"tollgate/cmd/tollgate/localdb"
+	"tollgate/migrations"
+	"tollgate/web"
+)
+
+// How long the local mode waits at its end: together with Postgres below ten seconds.
+const (
+	localDrain = 3 * time.Second
+	pagesDrain = time.Second
+	dbStop     = 4 * time.Second
+)
+
+// localFrom is the sender's address of a mailbox that nothing leaves.
+const localFrom = "tollgate@localhost.example"
+
+// dev is the local mode: its own Postgres unless DATABASE_URL is set, pages and work in
+// one process, a mailbox instead of a mail server, and the demo workspace.
+func dev(ctx context.Context, p *program) error {
+	log := newLog(p.errs, false)
+	dir, err := p.dataDir()
+	if err != nil {
+		return err
+	}
+	socket, err := bind(p.flags.addr)
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	alone := p.config.DatabaseURL == ""
+	if alone {
+		server, err := localdb.Start(ctx, localdb.Options{Dir: filepath.Join(dir, "postgres"), Log: log, Download: p.flags.download})
+		if err != nil {
+			return err
+		}
+		defer stopDatabase(server, log)
+		p.config.DatabaseURL = server.URL()
+	}
+	if err := p.completeConfig(dir, socket); err != nil {
+		return err
+	}
+	if _, err := migrations.Up(ctx, p.config.DatabaseURL); err != nil {
+		return err
+	}
+	return p.runLocal(ctx, socket, alone, log)
+}
+
+// runLocal serves and works until ctx ends. Stopping goes the other way round: pages,
+// work, and last, by the caller, Postgres.
+func (p *program) runLocal(ctx context.Context, socket net.Listener, alone bool, log *slog.Logger) error {
+	r, err := p.wireLocal(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer r.db.Close()
+	if err := r.seedDemo(ctx); err != nil {
+		return err
+	}
+	server, err := r.newWeb(p.config, &web.Local{})
+	if err != nil {
+		return err
+	}
+	worker, process, err := r.startWork(ctx, p.config.Slices, localDrain)
+	if err != nil {
+		return err
+	}
+	if alone { // the lock on the data folder says so: whoever worked here before is gone
+		if err := worker.BuryOthers(ctx); err != nil {
+			return err
+		}
+	}
+	pages := listen(socket, server.Handler(), log)
+	fmt.Fprintf(p.out, "Tollgate is ready: %s\n", p.config.BaseURL)
+	broken := pages.wait(ctx)
+	fmt.Fprintln(p.out, "Stopping…")
+	return errors.Join(broken, pages.stop(pagesDrain), process.Stop(context.WithoutCancel(ctx)))
+}
+
+func (p *program) wireLocal(ctx context.Context, log *slog.Logger) (*rooms, error) {
+	s := settings{config: p.config, sender: mail.Mailbox{}, from: localFrom, practice: llm.NewPractice(practiceShortest, practiceLongest)}
+	if p.config.SMTPURL != "" {
+		sender, err := mail.NewSMTP(p.config.SMTPURL, "localhost")
+		if err != nil {
+			return nil, fmt.Errorf("TOLLGATE_SMTP_URL: %w", err)
+		}
+		s.sender = sender
+	}
+	if p.config.MailFrom != "" {
+		s.from = p.config.MailFrom
+	}
+	return wire(ctx, s, log)
+}
+
+// completeConfig fills in what the local mode can find out by itself.
+func (p *program) completeConfig(dir string, socket net.Listener) error {
+	if p.config.BaseURL == "" {
+		p.config.BaseURL = "http://" + socket.Addr().String()
+	}
+	if p.config.Secret != nil {
+		return nil
+	}
+	var err error
+	p.config.Secret, err = localSecret(filepath.Join(dir, "secret"))
+	return err
+}
+
+// dataDir is the folder of the local mode. Postgres may run as another user, who must
+// be able to pass through it.
+func (p *program) dataDir() (string, error) {
+	dir := p.flags.data
+	if dir == "" {
+		var err error
+		if dir, err = localdb.DefaultDir(); err != nil {
+			return "", err
+		}
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("--data %s: %w", p.flags.data, err)
+	}
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return "", fmt.Errorf("cannot make the data folder; choose another with --data: %w", err)
+	}
+	return dir, nil
+}
+
+// localSecret reads the secret that links and codes are derived from, or makes it.
+func localSecret(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		secret := make([]byte, 32)
+		_, _ = rand.Read(secret) // never fails
+		return secret, os.WriteFile(path, []byte(hex.EncodeToString(secret)+"\n"), 0o600)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the local secret: %w", err)
+	}
+	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
+	if err != nil || len(secret) < 32 {
+		return nil, fmt.Errorf("%s is damaged; remove it to make a new one, which ends all open links", path)
+	}
+	return secret, nil
+}
+
+func stopDatabase(server *localdb.Server, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), dbStop)
+	defer cancel()
+	if err := server.Stop(ctx); err != nil {
+		log.Error("stop Postgres", slog.String("error", err.Error()))
+	}
+}

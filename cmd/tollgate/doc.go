@@ -1,0 +1,12 @@
+// Command tollgate is the whole product: it serves the pages, drives the runs, and
+// migrates the database; on a laptop it brings its own Postgres.
+//
+//	tollgate            everything on this machine, with a demo workspace (also: tollgate dev)
+//	tollgate web        serve pages; needs DATABASE_URL
+//	tollgate work       drive runs and send mail; needs DATABASE_URL
+//	tollgate migrate    bring the database up to this release
+//	tollgate seed       make the demo workspace
+//
+// Reading order: main.go, config.go, wire.go, then serve.go and work.go for production
+// and dev.go for the local mode.
+package main

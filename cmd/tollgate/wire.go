@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"tollgate/app/engine"
+	"tollgate/app/llm"
+	"tollgate/app/mail"
+	"tollgate/app/pipeline"
+	"tollgate/app/review"
+	"tollgate/jobs"
+	"tollgate/tenants"
+)
+
+// rooms are the rooms of one process, made in the order in which they need each other:
+// a client that only adds jobs comes first, and workers, which need all rooms, last.
+type rooms struct {
+	db      *tenants.DB
+	secret  tenants.Secret
+	outbox  *mail.Outbox
+	reviews *review.Room
+	engine  *engine.Engine
+	log     *slog.Logger
+}
+
+// settings are what differs between production and the local mode.
+type settings struct {
+	config   Config
+	sender   mail.Sender
+	from     string
+	practice *llm.Practice
+}
+
+func wire(ctx context.Context, s settings, log *slog.Logger) (*rooms, error) {
+	db, err := tenants.Open(ctx, tenants.Config{URL: s.config.DatabaseURL, SystemURL: s.config.SystemDatabaseURL})
+	if err != nil {
+		return nil, err
+	}
+	r, err := wireRooms(db, s, log)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
+	secret, err := tenants.NewSecret(s.config.Secret)
+	if err != nil {
+		return nil, err
+	}
+	inserter, err := jobs.NewInserter(db)
+	if err != nil {
+		return nil, err
+	}
+	outbox, err := mail.New(mail.Config{
+		Sender: s.sender, Inserter: inserter, From: mail.Address{Email: s.from},
+		Links: mail.Links{Secret: secret, BaseURL: s.config.BaseURL},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("TOLLGATE_MAIL_FROM: %w", err)
+	}
+	registry, err := models(s)
+	if err != nil {
+		return nil, err
+	}
+	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
+	return &rooms{
+		db: db, secret: secret, outbox: outbox, reviews: reviews, log: log,
+		engine: engine.New(engine.Config{
+			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, Log: log,
+			Callers: map[pipeline.Kind]engine.Caller{
+				pipeline.KindAI:    jobs.AI{Registry: registry},
+				pipeline.KindEmail: jobs.Email{DB: db, Outbox: outbox},
+			},
+		}),
+	}, nil
+}
+
+// models are the practice model and, where a key or a server is set up, OpenAI's or
+// those of a server that speaks its format.
+func models(s settings) (*llm.Registry, error) {
+	entries := []llm.Entry{llm.PracticeEntry(s.practice)}
+	if s.config.OpenAIKey != "" || s.config.OpenAIBaseURL != "" {
+		client, err := llm.NewHTTP(s.config.OutboundAllow...)
+		if err != nil {
+			return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
+		}
+		provider, err := llm.NewOpenAI(llm.OpenAIConfig{
+			BaseURL: s.config.OpenAIBaseURL, Key: llm.FixedKey(s.config.OpenAIKey), HTTP: client,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("OPENAI_BASE_URL: %w", err)
+		}
+		ids := s.config.OpenAIModels
+		if len(ids) == 0 {
+			ids = defaultOpenAIModels
+		}
+		entries = append(entries, llm.OpenAIEntry("openai", provider, ids...))
+	}
+	return llm.NewRegistry(entries...)
+}
+
+// defaultOpenAIModels are those whose price is shipped in full.
+var defaultOpenAIModels = []string{"gpt-5.6-terra"}
+
+// startWork begins to drive runs and send mail.
+func (r *rooms) startWork(ctx context.Context, slices int, drain time.Duration) (*engine.Worker, *jobs.Process, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	worker := r.engine.NewWorker(fmt.Sprintf("%s %d", host, os.Getpid()))
+	process, err := jobs.Start(ctx, jobs.Config{
+		DB: r.db, Worker: worker, Outbox: r.outbox, Slices: slices, Patience: drain, Log: r.log,
+	})
+	return worker, process, err
+}
+
+// newLog writes structured lines; production collects them as JSON.
+func newLog(w io.Writer, asJSON bool) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if asJSON {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	options.Level = slog.LevelWarn
+	return slog.New(slog.NewTextHandler(w, options))
+}

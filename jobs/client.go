@@ -1,0 +1,139 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"tollgate/app/engine"
+	"tollgate/app/mail"
+	"tollgate/migrations"
+	"tollgate/tenants"
+)
+
+// Client is River's client on Postgres.
+type Client = river.Client[pgx.Tx]
+
+// NewInserter makes a client that only adds jobs, for processes that serve pages and
+// for the rooms, which are made before the workers are.
+func NewInserter(db *tenants.DB) (*Client, error) {
+	client, err := river.NewClient(riverpgxv5.New(db.System()), &river.Config{
+		Schema:              migrations.RiverSchema,
+		SkipUnknownJobCheck: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a client that adds jobs: %w", err)
+	}
+	return client, nil
+}
+
+// Config is what a working process works with.
+type Config struct {
+	DB       *tenants.DB
+	Worker   *engine.Worker
+	Outbox   *mail.Outbox
+	Slices   int           // slices driven at once; 0 means 100
+	Patience time.Duration // how long calls under way may go on after a stop; 0 means 60 s
+	Log      *slog.Logger
+}
+
+// Defaults and settings of River. The pauses between fetches are what a chain of jobs
+// waits at each link, so they are short; notifications inside transactions would make
+// commits queue, so the client's cooldown lets next to none through.
+const (
+	defaultSlices   = 100
+	defaultPatience = time.Minute
+	mailWorkers     = 4
+	clientCooldown  = time.Minute
+	fetchCooldown   = time.Millisecond
+	fetchPoll       = 20 * time.Millisecond
+	mailPoll        = 200 * time.Millisecond
+	keepFinished    = 10 * time.Minute
+	keepCancelled   = 24 * time.Hour
+	rescueAfter     = 48 * time.Hour // only tidies up: take-overs are ours, River cannot tell long from dead
+)
+
+// newClient makes the client that works.
+func newClient(config Config) (*Client, error) {
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &sliceWorker{worker: config.Worker})
+	river.AddWorker(workers, &mailWorker{db: config.DB, outbox: config.Outbox, id: config.Worker.ID})
+	slices, patience := config.Slices, config.Patience
+	if slices == 0 {
+		slices = defaultSlices
+	}
+	if patience == 0 {
+		patience = defaultPatience
+	}
+	client, err := river.NewClient(riverpgxv5.New(config.DB.System()), &river.Config{
+		ID:     config.Worker.ID.String(),
+		Schema: migrations.RiverSchema,
+		Logger: config.Log,
+		Queues: map[string]river.QueueConfig{
+			engine.Queue(engine.Semantics): {MaxWorkers: slices, FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll},
+			mail.Queue:                     {MaxWorkers: mailWorkers, FetchCooldown: fetchCooldown, FetchPollInterval: mailPoll},
+		},
+		Workers:                     workers,
+		FetchCooldown:               clientCooldown,
+		FetchPollInterval:           clientCooldown,
+		JobTimeout:                  -1,
+		RescueStuckJobsAfter:        rescueAfter,
+		RetryPolicy:                 flatRetry{},
+		SoftStopTimeout:             patience,
+		CompletedJobRetentionPeriod: keepFinished,
+		CancelledJobRetentionPeriod: keepCancelled,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make a client that works jobs: %w", err)
+	}
+	return client, nil
+}
+
+// flatRetry tries a failed job again after a second, however often it failed: what it
+// failed at is our database or a defect, and the step's own tries are counted apart.
+type flatRetry struct{}
+
+func (flatRetry) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(time.Second) }
+
+// Process is a running set of workers and ticks.
+type Process struct {
+	client *Client
+	worker *engine.Worker
+	ticks  *ticker
+}
+
+// Start begins to work. The first beat comes before the first job, so that nobody takes
+// this worker for dead.
+func Start(ctx context.Context, config Config) (*Process, error) {
+	if err := config.Worker.Beat(ctx); err != nil {
+		return nil, err
+	}
+	client, err := newClient(config)
+	if err != nil {
+		return nil, err
+	}
+	ticks := startTicks(config, client)
+	if err := client.Start(context.WithoutCancel(ctx)); err != nil {
+		ticks.stop()
+		return nil, fmt.Errorf("start to work: %w", err)
+	}
+	return &Process{client: client, worker: config.Worker, ticks: ticks}, nil
+}
+
+// Stop takes no new jobs, lets calls under way finish within the patience, hands over
+// what is left, and says goodbye. Beats go on until then.
+func (p *Process) Stop(ctx context.Context) error {
+	p.worker.Drain()
+	stopped := p.client.Stop(ctx)
+	p.ticks.stop()
+	if err := p.worker.Retire(ctx); err != nil {
+		return err
+	}
+	return stopped
+}

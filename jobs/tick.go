@@ -1,0 +1,84 @@
+package jobs
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"tollgate/app/engine"
+	"tollgate/billing/ledger"
+)
+
+// ticker runs the ticks of a working process until it is stopped.
+type ticker struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+func (t *ticker) stop() {
+	t.cancel()
+	t.done.Wait()
+}
+
+// How often each tick runs. A take-over comes at most a tick after the lease has run
+// out, a timer at most a tick late.
+const (
+	reapEvery  = time.Second
+	timerEvery = 500 * time.Millisecond
+	watchEvery = 2 * time.Second
+	sweepEvery = 30 * time.Second
+)
+
+// tickLimit bounds one tick, so that a database that hangs cannot silence the others.
+const tickLimit = 30 * time.Second
+
+func startTicks(config Config, jobs engine.Jobs) *ticker {
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &ticker{cancel: cancel}
+	worker := config.Worker
+	t.run(ctx, config.Log, "beat", engine.BeatEvery, worker.Beat)
+	t.run(ctx, config.Log, "reap", reapEvery, counted(worker.Reap))
+	t.run(ctx, config.Log, "timers", timerEvery, counted(worker.FireTimers))
+	t.run(ctx, config.Log, "watch", watchEvery, func(ctx context.Context) error {
+		_, err := worker.Watch(ctx)
+		return err
+	})
+	t.run(ctx, config.Log, "mails", reapEvery, counted(func(ctx context.Context) (int, error) {
+		return recoverMails(ctx, config, jobs)
+	}))
+	t.run(ctx, config.Log, "holds", sweepEvery, func(ctx context.Context) error {
+		_, err := ledger.ExpireHolds(ctx, config.DB)
+		return err
+	})
+	return t
+}
+
+func counted(tick func(context.Context) (int, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := tick(ctx)
+		return err
+	}
+}
+
+// run calls tick at once and then at every interval. An error is logged and tried again
+// at the next.
+func (t *ticker) run(ctx context.Context, log *slog.Logger, name string, every time.Duration, tick func(context.Context) error) {
+	t.done.Go(func() {
+		beat := time.NewTicker(every)
+		defer beat.Stop()
+		for {
+			limited, cancel := context.WithTimeout(ctx, tickLimit)
+			err := tick(limited)
+			cancel()
+			if err != nil && ctx.Err() == nil {
+				log.Error("a tick failed", slog.String("tick", name), slog.String("error", err.Error()))
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-beat.C:
+			}
+		}
+	})
+}
