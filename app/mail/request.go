@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // ReviewRequest asks somebody to decide. Its link is derived when it is sent.
@@ -71,7 +72,7 @@ func (r ReviewRequest) subject() string {
 		return line(r.Title, maxSubject)
 	}
 	title := line(r.Title, maxSubject-60)
-	if !strings.ContainsAny(title[max(len(title)-1, 0):], "?!.") {
+	if last, _ := utf8.DecodeLastRuneInString(title); !strings.ContainsRune("?!.…", last) {
 		title += "."
 	}
 	return title + " Decide by " + when(*r.Due, r.Due.Year(), r.Zone)
