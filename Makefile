@@ -1,0 +1,55 @@
+.DEFAULT_GOAL := help
+STATICCHECK_VERSION := 2026.2.2
+TOOLS := $(CURDIR)/.tools
+
+.PHONY: help
+help: ## Show what can be made
+	@grep -hE '^[a-z/]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: run
+run: ## Run everything on this machine
+	go run ./cmd/tollgate
+
+.PHONY: dev
+dev: ## Run, and build again whenever a page changes
+	go tool templ generate -watch -proxy=http://127.0.0.1:8080 -cmd "go run ./cmd/tollgate --addr 127.0.0.1:8080"
+
+.PHONY: test
+test: ## Run the whole test suite
+	go test ./...
+
+.PHONY: race
+race: ## Test engine, jobs, ledger and tenants with the race detector
+	go test -race ./app/engine/... ./jobs/... ./billing/... ./tenants/...
+
+.PHONY: fuzz
+fuzz: ## Fuzz each parser and rule for a minute
+	@for target in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \
+		for name in $$(grep -hoE '^func Fuzz[A-Za-z]+' $$target/*_test.go | sed 's/func //'); do \
+			echo "$$target $$name"; go test $$target -run '^$$' -fuzz "^$$name\$$" -fuzztime 60s || exit 1; \
+		done; \
+	done
+
+.PHONY: generate
+generate: ## Generate Go code from the templ pages
+	go tool templ generate
+
+.PHONY: verify
+verify: ## Check that generated files are fresh
+	go tool templ generate -check
+
+.PHONY: lint
+lint: $(TOOLS)/staticcheck ## Run go vet and staticcheck
+	go vet ./...
+	$(TOOLS)/staticcheck ./...
+
+$(TOOLS)/staticcheck:
+	GOBIN=$(TOOLS) go install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+
+.PHONY: image
+image: ## Run the steps of the Dockerfile without Docker
+	.ci/image
+
+.PHONY: ci
+ci: ## Run what a submission must pass
+	.ci/run
