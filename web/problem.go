@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"tollgate/app/engine"
+	"tollgate/app/mail"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
 	"tollgate/app/trigger"
@@ -95,6 +96,10 @@ var problems = []struct {
 	{review.ErrNobodyToAsk, problem{status: http.StatusConflict, heading: "Nobody is left who may decide this",
 		sentence: "Everybody who was asked has left or may not decide. Ask an admin of the workspace."}},
 	{review.ErrBadQuestion, broken},
+
+	{mail.ErrNotFound, lost},
+	{mail.ErrBadMessage, problem{status: http.StatusUnprocessableEntity, heading: "This mail cannot be sent", sentence: "Check the address, the subject and the length of the text."}},
+	{mail.ErrBusy, problem{status: http.StatusConflict, heading: "This mail is on its way", sentence: "It is being sent right now. Look again in a moment."}},
 
 	{ledger.ErrBadCap, problem{status: http.StatusUnprocessableEntity, heading: "This cap cannot be set", sentence: "Write an amount in dollars, such as 50 or 12.50."}},
 	{ledger.ErrUnknownPrice, problem{status: http.StatusConflict, heading: "The price of this model is not known",

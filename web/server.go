@@ -13,16 +13,18 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"tollgate/app/engine"
+	"tollgate/app/mail"
 	"tollgate/app/review"
 	"tollgate/tenants"
 )
 
-// Config is what the pages work with. DB, Engine, Reviews, Secret, BaseURL and Log are
-// required.
+// Config is what the pages work with. DB, Engine, Reviews, Outbox, Secret, BaseURL and
+// Log are required.
 type Config struct {
 	DB      *tenants.DB
 	Engine  *engine.Engine
 	Reviews *review.Room
+	Outbox  *mail.Outbox
 	Secret  tenants.Secret
 
 	// BaseURL is where browsers reach the server, without a path:
@@ -71,8 +73,8 @@ func New(config Config) (*Server, error) {
 		return nil, fmt.Errorf("the base URL %q must look like https://tollgate.example.com", config.BaseURL)
 	case config.Secure && base.Scheme != "https":
 		return nil, fmt.Errorf("the base URL %q must begin with https://, since cookies are sent by https only", config.BaseURL)
-	case config.DB == nil || config.Engine == nil || config.Reviews == nil || config.Log == nil:
-		return nil, errors.New("the pages need a database, an engine, the reviews and a log")
+	case config.DB == nil || config.Engine == nil || config.Reviews == nil || config.Outbox == nil || config.Log == nil:
+		return nil, errors.New("the pages need a database, an engine, the reviews, an outbox and a log")
 	}
 	s := &Server{
 		Config: config, origin: base.Scheme + "://" + base.Host, host: base.Host, clock: time.Now,

@@ -1,0 +1,152 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tollgate/app/engine"
+	"tollgate/app/review"
+	"tollgate/tenants"
+)
+
+// things are one of everything that an address can name, in one workspace. A route with
+// a new kind of parameter needs an entry here.
+func things(s *site, in workspace) map[string]string {
+	s.t.Helper()
+	id := s.publish(in, askingDocument("Secret plan"))
+	run := s.start(in, id, map[string]string{"topic": "secret topic"})
+	s.work()
+	found := map[string]string{
+		"tenant": in.ID.String(), "pipeline": id.String(), "run": run.ID.String(), "digest": run.Input.String(), "slug": "customer-mail",
+	}
+	s.inTx(in.ID, func(ctx context.Context, tx tenants.Tx) error {
+		progress, err := engine.ProgressOf(ctx, tx, run.ID)
+		require.NoError(s.t, err)
+		found["step"] = progress.Steps[0].ID.String()
+		detail, err := s.reviews.ByStepRun(ctx, tx, progress.Steps[0].ID)
+		require.NoError(s.t, err)
+		found["review"] = detail.ID.String()
+		found["token"] = s.secret.SeatToken(detail.Seats[0].ID, detail.Seats[0].Generation)
+		mails, err := s.outbox.List(ctx, tx)
+		require.NoError(s.t, err)
+		found["id"] = mails[0].ID.String()
+		return nil
+	})
+	return found
+}
+
+var paramForm = regexp.MustCompile(`:([a-z]+)`)
+
+// address fills a route's pattern.
+func address(t *testing.T, r route, values map[string]string) string {
+	t.Helper()
+	return paramForm.ReplaceAllStringFunc(r.Path, func(param string) string {
+		require.Contains(t, values, param[1:], "%s: give the parameter %s an entry in things", r.Path, param)
+		return url.PathEscape(values[param[1:]])
+	})
+}
+
+// send asks for a route with a method of its own, and for changes with an empty form.
+func send(b *browser, r route, path string) *page {
+	if r.Method == http.MethodGet {
+		return b.get(path)
+	}
+	return b.post(path)
+}
+
+func TestNobodyReachesAnotherWorkspace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ours, theirs := things(s, s.home), things(s, s.workspace("Other house"))
+	owner := s.in(tenants.Owner)
+	// Everything of theirs under their own workspace, and each thing of theirs under ours.
+	for _, r := range s.web.table {
+		if !r.inWorkspace() {
+			continue
+		}
+		send(owner, r, address(t, r, theirs)).is(http.StatusNotFound).hides("Secret plan", "secret topic")
+		for _, param := range paramForm.FindAllStringSubmatch(r.Path, -1) {
+			if name := param[1]; name != "tenant" && name != "slug" {
+				mixed := withOne(ours, name, theirs[name])
+				send(owner, r, address(t, r, mixed)).is(http.StatusNotFound)
+				send(owner, r, address(t, r, withOne(ours, name, "not-an-id"))).is(http.StatusNotFound)
+				send(owner, r, address(t, r, withOne(ours, name, tenants.NewID[int]().String()))).is(http.StatusNotFound)
+			}
+		}
+	}
+}
+
+func withOne(values map[string]string, name, value string) map[string]string {
+	changed := map[string]string{}
+	for key, old := range values {
+		changed[key] = old
+	}
+	changed[name] = value
+	return changed
+}
+
+func TestTheSignedOutAreSentToSignIn(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ours := things(s, s.home)
+	for _, r := range s.web.table {
+		if !r.Who.signedIn {
+			continue
+		}
+		path := address(t, r, ours)
+		p := send(s.visitor(), r, path).is(http.StatusSeeOther)
+		next := path
+		if r.Method != http.MethodGet {
+			next = "/"
+			if r.inWorkspace() {
+				next = s.at()
+			}
+		}
+		require.Equal(t, "/signin?next="+url.QueryEscape(next), p.header.Get("Location"), r.Name)
+	}
+}
+
+// Whoever's role is not enough is told so, and whom to ask, whatever else is wrong.
+func TestRolesAreKeptOnEveryRoute(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ours := things(s, s.home)
+	for _, role := range tenants.Roles() {
+		b := s.in(role)
+		for _, r := range s.web.table {
+			if !r.inWorkspace() || role.May(r.Who.action) {
+				continue
+			}
+			send(b, r, address(t, r, ours)).is(http.StatusForbidden).says("Only an owner", "Ask ")
+		}
+	}
+}
+
+func TestTheMapIsSound(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	names := map[string]bool{}
+	for _, r := range s.web.table {
+		require.NotContains(t, names, r.Name, "names are unique")
+		names[r.Name] = true
+		require.Equal(t, r.inWorkspace(), r.Who.action != "", "%s: pages of a workspace, and only they, say what a member must be allowed", r.Path)
+		require.Contains(t, []string{http.MethodGet, http.MethodPost}, r.Method)
+		require.False(t, strings.HasSuffix(r.Path, "/") && r.Path != "/")
+		require.Positive(t, r.maxBody)
+		require.Positive(t, r.patience)
+	}
+}
+
+// The engine's and the review room's own errors about unknown ids are the pages' 404.
+func TestUnknownIDsAreNotFound(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{engine.ErrNoRun, engine.ErrNoValue, review.ErrNotFound, review.ErrUnknownLink, tenants.ErrNotMember} {
+		require.Equal(t, http.StatusNotFound, problemOf(err).status, err)
+	}
+}
