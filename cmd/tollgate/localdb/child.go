@@ -4,7 +4,6 @@ package localdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,7 +78,7 @@ func runChild(ctx context.Context, cmd *exec.Cmd, a account) error {
 	case <-ctx.Done():
 		killGroup(c.process.Pid)
 		<-c.exited
-		return errors.Join(ctx.Err(), c.err)
+		return fmt.Errorf("%w (%w)", ctx.Err(), c.err)
 	}
 }
 

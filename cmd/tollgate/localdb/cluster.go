@@ -52,8 +52,9 @@ func (h *home) dropStaging() {
 	}
 }
 
-// runInitdb sorts text by bytes, the same on every machine, and lets letters be
-// letters outside ASCII too where the system knows the C.UTF-8 locale.
+// runInitdb sorts text by bytes, the same on every machine, but knows letters beyond
+// ASCII by the system's locale of that kind: C.UTF-8 on Linux, UTF-8 on macOS. Where
+// there is neither, upper and lower case exist in ASCII only.
 func (h *home) runInitdb(ctx context.Context, b binaries, dir, secret string, sync bool) error {
 	args := []string{
 		"--pgdata=" + dir, "--username=" + superuser, "--pwfile=" + secret,
@@ -63,13 +64,15 @@ func (h *home) runInitdb(ctx context.Context, b binaries, dir, secret string, sy
 	if !sync {
 		args = append(args, "--no-sync")
 	}
-	out, err := h.initdbOnce(ctx, b, filepath.Dir(dir), append(args, "--lc-ctype=C.UTF-8"))
-	if err != nil && strings.Contains(out, "locale") {
+	for _, ctype := range []string{"C.UTF-8", "UTF-8", "C"} {
+		out, err := h.initdbOnce(ctx, b, filepath.Dir(dir), append(args, "--lc-ctype="+ctype))
+		if err == nil {
+			return nil
+		}
+		if ctype == "C" || !strings.Contains(out, "invalid locale") {
+			return fmt.Errorf("the database could not be made in %s (%w): %s", h.dir, err, lastLine(out))
+		}
 		_ = os.RemoveAll(dir)
-		out, err = h.initdbOnce(ctx, b, filepath.Dir(dir), args)
-	}
-	if err != nil {
-		return fmt.Errorf("the database could not be made in %s (%w): %s", h.dir, err, lastLine(out))
 	}
 	return nil
 }

@@ -44,9 +44,12 @@ func TestKillOfTheOwner(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := userDir(t, uid)
+			if uid == 0 {
+				dir = seededDir(t)
+			}
 			first := startHelper(t, dir, uid)
 			require.Empty(t, first.Problem)
-			query(t, first.URL, `create table kept as select 1 as n`)
+			query(t, first.URL, `create table if not exists kept as select 1 as n`)
 			server := postmasterOf(t, dir)
 			orphan := keepBusy(t, first.Super)
 			require.NoError(t, first.process.Kill())

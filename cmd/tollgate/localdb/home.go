@@ -90,7 +90,10 @@ func (h *home) makeDir(dir string, mode os.FileMode) error {
 	case err != nil:
 		return unusable(dir, err)
 	}
-	return os.Chmod(dir, mode)
+	if h.account.drop {
+		return os.Chmod(dir, mode)
+	}
+	return nil
 }
 
 func checkDir(dir string) error {
@@ -143,7 +146,7 @@ func (h *home) checkOwner() error {
 }
 
 func blockedError(dir, blocked string, a account) error {
-	return fmt.Errorf("Postgres runs as user %s, who may not enter %s: choose another folder than %s with --data, or allow it with chmod o+x", a, blocked, dir) //nolint:staticcheck // a sentence for people, with a proper name in front
+	return fmt.Errorf("user %s, as whom Postgres would run, may not enter %s: choose another folder than %s with --data, or allow it with chmod o+x", a, blocked, dir)
 }
 
 // unusable turns a file error into a sentence about the folder.

@@ -1,6 +1,7 @@
 package localdb
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -57,7 +58,7 @@ func (p passwords) save(path string) error {
 		return fmt.Errorf("write passwords: %w", err)
 	}
 	_, errWrite := f.Write(append(raw, '\n'))
-	if err := errors.Join(errWrite, f.Sync(), f.Close()); err != nil {
+	if err := cmp.Or(errWrite, f.Sync(), f.Close()); err != nil {
 		_ = os.Remove(f.Name())
 		return fmt.Errorf("write passwords: %w", err)
 	}

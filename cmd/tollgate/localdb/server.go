@@ -3,6 +3,7 @@
 package localdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,8 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	s := &Server{home: h, log: opts.Log, ephemeral: opts.Ephemeral, done: make(chan struct{})}
 	pm, err := s.open(ctx, opts)
 	if err != nil {
-		return nil, errors.Join(err, s.leave())
+		_ = s.leave() // the reason of the failure matters more
+		return nil, err
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	go s.supervise(pm)
@@ -79,7 +81,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		s.stopCtx = ctx
 		s.stop()
 		<-s.done
-		s.stopErr = errors.Join(s.stopErr, s.leave())
+		s.stopErr = cmp.Or(s.leave(), s.stopErr)
 	})
 	return s.stopErr
 }

@@ -44,7 +44,7 @@ func (h *home) explain(err error, from int64) error {
 			}
 		}
 	}
-	return fmt.Errorf("Postgres did not start (%w)%s; see %s", err, reason, h.log()) //nolint:staticcheck // a sentence for people, with a proper name in front
+	return fmt.Errorf("the local Postgres did not start (%w)%s: see %s", err, reason, h.log())
 }
 
 func (h *home) logSince(from int64) string {

@@ -4,6 +4,7 @@ package localdb
 
 import (
 	"archive/tar"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -93,7 +94,7 @@ func writeEntry(root *os.Root, name string, content io.Reader) error {
 		return err
 	}
 	_, errCopy := io.Copy(f, content) // the tar reader ends it at the size counted above
-	return errors.Join(errCopy, f.Chmod(mode), f.Close())
+	return cmp.Or(errCopy, f.Chmod(mode), f.Close())
 }
 
 // makeParents opens each folder to everybody, whatever the umask.
