@@ -73,10 +73,7 @@ func (f Field) typeSchema() map[string]any {
 		}
 		return map[string]any{"type": "string", "enum": values}
 	case TypeList:
-		entry := Field{Type: TypeText}
-		if f.Of != nil {
-			entry = *f.Of
-		}
+		entry := f.entry()
 		entry.Required = true
 		return map[string]any{"type": "array", "items": entry.schema()}
 	case TypeRecord:

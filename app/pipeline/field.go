@@ -25,7 +25,7 @@ type Field struct {
 	Type     FieldType `json:"type"`
 	Required bool      `json:"required,omitempty"`
 	Long     bool      `json:"long,omitempty"`     // text of several lines
-	Currency string    `json:"currency,omitempty"` // money: the only or the prefilled currency
+	Currency string    `json:"currency,omitempty"` // money: the only currency it may be in; empty: any
 	Choices  []Choice  `json:"choices,omitempty"`
 	Of       *Field    `json:"of,omitempty"`     // list: what each entry is
 	Fields   []Field   `json:"fields,omitempty"` // record: its fields
@@ -51,4 +51,12 @@ func (c Choice) Title() string {
 		return c.Label
 	}
 	return c.Value
+}
+
+// entry is what the entries of a list are; text where the list does not say.
+func (f Field) entry() Field {
+	if f.Of == nil {
+		return Field{Type: TypeText}
+	}
+	return *f.Of
 }

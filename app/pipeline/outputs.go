@@ -101,8 +101,9 @@ func fileFields() []Field {
 		{Name: "name", Type: TypeText, Required: true}, {Name: "type", Type: TypeText, Required: true},
 		{Name: "size", Type: TypeNumber, Required: true}, {Name: "digest", Type: TypeText, Required: true},
 		{Name: "text", Type: TypeText, Required: true},
-		{Name: "from", Type: TypeText}, {Name: "to", Type: TypeText}, {Name: "subject", Type: TypeText},
-		{Name: "date", Type: TypeDateTime}, {Name: "body", Type: TypeText},
+		{Name: "from", Type: TypeText}, {Name: "from_name", Type: TypeText}, {Name: "reply_to", Type: TypeText},
+		{Name: "to", Type: TypeText}, {Name: "subject", Type: TypeText}, {Name: "date", Type: TypeDateTime},
+		{Name: "body", Type: TypeText}, {Name: "attachments", Type: TypeList},
 		{Name: "columns", Type: TypeList}, {Name: "rows", Type: TypeList}, {Name: "data", Type: anything},
 	}
 }
