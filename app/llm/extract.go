@@ -70,7 +70,8 @@ func findObjects(text string) ([]map[string]any, []string, error) {
 	}
 	var objects []map[string]any
 	empty := false
-	for at := nextObject(text, 0); at >= 0 && len(objects) < maxObjects; at = nextObject(text, at) {
+	at := nextObject(text, 0)
+	for looked := 0; at >= 0 && looked < maxObjects; looked++ {
 		object, length, err := parseObject(text[at:])
 		if err != nil {
 			escaped := escapeControls(text[at:])
@@ -82,12 +83,12 @@ func findObjects(text string) ([]map[string]any, []string, error) {
 			}
 			text, at, repairs = escaped, 0, append(repairs, "line breaks inside a text were not written as JSON wants them")
 		}
-		at += length
 		if len(object) == 0 {
 			empty = true
-			continue
+		} else {
+			objects = append(objects, object)
 		}
-		objects = append(objects, object)
+		at = nextObject(text, at+length)
 	}
 	if len(objects) == 0 && empty {
 		objects = append(objects, map[string]any{})

@@ -103,6 +103,9 @@ func (c *openAICall) run(ctx context.Context, chat openai.ChatCompletionService,
 	if id := c.header.Get("X-Request-Id"); id != "" {
 		answer.RequestID = cut(id, 200)
 	}
+	if err == nil && script.pieces == 0 && script.usage != nil {
+		answer.Finish = firstText(answer.Finish, "stop") // billed and over: complete, and empty
+	}
 	if answer.Finish == "" {
 		// Without a reason to stop the answer is not complete, however it ended.
 		return Answer{}, c.cutFault(ctx, err, answer, script.pieces > 0)

@@ -154,6 +154,9 @@ func (s *Server) mayCall(r *http.Request) bool {
 
 // perform plays the turn up to the answer.
 func (s *Server) perform(w http.ResponseWriter, r *http.Request, ask ask, turn Turn) {
+	if turn.OnArrival != nil {
+		turn.OnArrival()
+	}
 	if turn.Delay > 0 && !s.wait(r, time.After(turn.Delay)) {
 		return
 	}

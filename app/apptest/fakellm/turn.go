@@ -9,10 +9,11 @@ import (
 // where that makes sense.
 type Turn struct {
 	// Before the answer.
-	Delay  time.Duration     // waits before answering; ends early when the caller leaves
-	Hang   bool              // never answers
-	Drop   bool              // closes the connection without a word
-	Header map[string]string // sent with the answer, as in Retry-After
+	OnArrival func()            // called when the request has arrived
+	Delay     time.Duration     // waits before answering; ends early when the caller leaves
+	Hang      bool              // never answers
+	Drop      bool              // closes the connection without a word
+	Header    map[string]string // sent with the answer, as in Retry-After
 
 	// An error instead of an answer, when Status is set.
 	Status  int

@@ -1,0 +1,284 @@
+package llm_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tollgate/app/apptest/fakellm"
+	"tollgate/app/llm"
+)
+
+func TestTextAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	b.server.Play(fakellm.Turn{Text: "It is a complaint.", Model: "gpt-5.6-terra-2026-09-01"})
+	answer, err := b.call(t, ask())
+	require.NoError(t, err)
+	require.Equal(t, "It is a complaint.", answer.Text)
+	require.Nil(t, answer.Data)
+	require.Equal(t, "gpt-5.6-terra-2026-09-01", answer.Model)
+	require.Equal(t, "stop", answer.Finish)
+	require.True(t, strings.HasPrefix(answer.RequestID, "req_"), answer.RequestID)
+	require.False(t, answer.Usage.Estimated)
+	require.Positive(t, answer.Usage.Input)
+	require.EqualValues(t, 5, answer.Usage.Output)
+	require.False(t, answer.Practice)
+	require.Empty(t, answer.Note)
+	require.True(t, json.Valid(answer.Raw), "%s", answer.Raw)
+	require.Contains(t, string(answer.Raw), "It is a complaint.")
+}
+
+// TestRequestOnTheWire: what is sent, and that nothing comes from the environment.
+func TestRequestOnTheWire(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	_, err := b.call(t, askFields())
+	require.NoError(t, err)
+	seen := b.server.Seen()
+	require.Len(t, seen, 1)
+	got := seen[0]
+	require.Equal(t, "step-1", got.Key)
+	require.Equal(t, "Bearer sk-tenant", got.Authorization)
+	require.Equal(t, "gpt-5.6-terra", got.Model)
+	require.EqualValues(t, 500, got.MaxTokens)
+	require.Equal(t, "max_completion_tokens", got.TokenField)
+	require.True(t, got.Stream && got.IncludeUsage)
+	require.Equal(t, "Be brief.", got.System)
+	require.Equal(t, "What does the mail say?", got.User)
+	require.NotEmpty(t, got.Schema)
+	for _, header := range []string{"Openai-Organization", "Openai-Project", "X-Env"} {
+		require.Empty(t, got.Header.Get(header), header)
+	}
+}
+
+func TestOlderServers(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *llm.OpenAIConfig) { cfg.OldTokenLimit, cfg.NoSchemaMode, cfg.Key = true, true, nil })
+	b.server.Play(fakellm.Turn{Text: `{"note":"fine"}`, Whole: true})
+	req := ask()
+	req.Answer = noteOnly()
+	answer, err := b.call(t, req)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"note":"fine"}`, string(answer.Data))
+	require.Positive(t, answer.Usage.Input)
+	got := b.server.Seen()[0]
+	require.Equal(t, "max_tokens", got.TokenField)
+	require.Empty(t, got.Schema)
+	require.Empty(t, got.Authorization)
+	require.Contains(t, got.System, string(req.Answer.JSON()))
+}
+
+// TestFieldsOfEveryShape: the strict fake server takes our schema, and its value
+// fits.
+func TestFieldsOfEveryShape(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	first, err := b.call(t, askFields())
+	require.NoError(t, err)
+	require.True(t, json.Valid(first.Data))
+	require.True(t, strings.HasPrefix(string(first.Data), `{"category":`), "fields in the order asked: %s", first.Data)
+	again, err := b.call(t, askFields())
+	require.NoError(t, err)
+	require.Equal(t, first.Data, again.Data, "the fake server is deterministic")
+}
+
+// TestClasses is the table of error classes through the real client library.
+func TestClasses(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		turn       fakellm.Turn
+		class      llm.Class
+		dispatched bool
+	}{
+		{"429", fakellm.Turn{Status: 429, Code: "rate_limit_exceeded", Message: "slow down"}, llm.ClassRateLimited, false},
+		{"429 without code", fakellm.Turn{Status: 429}, llm.ClassRateLimited, false},
+		{"429 of a quota", fakellm.Turn{Status: 429, Code: "insufficient_quota", Type: "insufficient_quota"}, llm.ClassSpendLimit, false},
+		{"429 of a spend limit", fakellm.Turn{Status: 429, Code: "project_spend_limit_exceeded"}, llm.ClassSpendLimit, false},
+		{"429 of an enforced limit", fakellm.Turn{Status: 429, Type: "rate_limit_error", Code: "enforced_spend_limit_reached"}, llm.ClassSpendLimit, false},
+		{"429 that only talks of quota", fakellm.Turn{Status: 429, Code: "1302", Message: "INSUFFICIENT QUOTA for this minute"}, llm.ClassRateLimited, false},
+		{"402", fakellm.Turn{Status: 402}, llm.ClassSpendLimit, false},
+		{"529", fakellm.Turn{Status: 529, Type: "overloaded_error"}, llm.ClassOverloaded, false},
+		{"529 bare", fakellm.Turn{Status: 529}, llm.ClassOverloaded, false},
+		{"503", fakellm.Turn{Status: 503}, llm.ClassOverloaded, false},
+		{"500", fakellm.Turn{Status: 500, Type: "server_error"}, llm.ClassServer, false},
+		{"500 as web page", fakellm.Turn{Status: 500, Body: "<h1>oops</h1>", ContentType: "text/html"}, llm.ClassServer, false},
+		{"500 as text in error", fakellm.Turn{Status: 500, Body: `{"error":"boom"}`, ContentType: "application/json"}, llm.ClassServer, false},
+		{"502 of a gateway", fakellm.Turn{Status: 502, Body: "bad gateway", ContentType: "text/plain"}, llm.ClassServer, true},
+		{"504 of a gateway", fakellm.Turn{Status: 504}, llm.ClassTimeout, true},
+		{"524 of a gateway", fakellm.Turn{Status: 524}, llm.ClassTimeout, true},
+		{"401", fakellm.Turn{Status: 401, Code: "invalid_api_key"}, llm.ClassAuth, false},
+		{"403", fakellm.Turn{Status: 403}, llm.ClassAuth, false},
+		{"404 of a model", fakellm.Turn{Status: 404, Code: "model_not_found"}, llm.ClassInvalidRequest, false},
+		{"400", fakellm.Turn{Status: 400, Message: "Unknown parameter"}, llm.ClassInvalidRequest, false},
+		{"422 with a list", fakellm.Turn{Status: 422, Body: `{"detail":[{"loc":["body"]}]}`, ContentType: "application/json"}, llm.ClassInvalidRequest, false},
+		{"413", fakellm.Turn{Status: 413}, llm.ClassContextTooLong, false},
+		{"400 too long by code", fakellm.Turn{Status: 400, Code: "context_length_exceeded"}, llm.ClassContextTooLong, false},
+		{"400 too long by text", fakellm.Turn{Status: 400, Message: "This model's maximum context length is 8192 tokens."}, llm.ClassContextTooLong, false},
+		{"400 of a filter", fakellm.Turn{Status: 400, Code: "content_filter"}, llm.ClassRefused, false},
+		{"redirect", fakellm.Turn{Status: 302, Header: map[string]string{"Location": "http://169.254.169.254/"}}, llm.ClassInvalidRequest, true},
+		{"closed without a word", fakellm.Turn{Drop: true}, llm.ClassConnection, true},
+		{"cut in the middle", fakellm.Turn{Text: "a long answer to cut", CutAfter: 2}, llm.ClassConnection, true},
+		{"ended without a finish", fakellm.Turn{Text: "a long answer to end", EndAfter: 2}, llm.ClassConnection, true},
+		{"no finish reason", fakellm.Turn{Text: "text", NoFinish: true}, llm.ClassConnection, true},
+		{"broken piece", fakellm.Turn{Text: "a long answer to break", BrokenAfter: 2}, llm.ClassMalformed, true},
+		{"error event", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","code":"rate_limit_exceeded"}}`}, llm.ClassRateLimited, true},
+		{"error event with number", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","code":529}}`}, llm.ClassOverloaded, true},
+		{"error event of the server", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","type":"server_error"}}`}, llm.ClassServer, true},
+		{"error with status 200", fakellm.Turn{Body: `{"error":{"message":"x","code":429}}`, ContentType: "application/json"}, llm.ClassRateLimited, true},
+		{"a web page", fakellm.Turn{Body: "<html>welcome</html>", ContentType: "text/html"}, llm.ClassInvalidRequest, true},
+		{"a truncated whole", fakellm.Turn{Body: `{"id":"x","choices":[`, ContentType: "application/json"}, llm.ClassMalformed, true},
+		{"refusal", fakellm.Turn{Refusal: "I cannot help with that."}, llm.ClassRefused, true},
+		{"content filter", fakellm.Turn{Text: "half", Finish: "content_filter"}, llm.ClassRefused, true},
+		{"cut by the limit", fakellm.Turn{Text: "half", Finish: "length"}, llm.ClassTruncated, true},
+		{"unknown finish", fakellm.Turn{Text: "half", Finish: "paused"}, llm.ClassMalformed, true},
+		{"tool call", fakellm.Turn{Text: "half", Finish: "tool_calls"}, llm.ClassMalformed, true},
+		{"blank", fakellm.Turn{Text: " \n\u200b"}, llm.ClassEmpty, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, nil)
+			fault := b.fault(t, ask(), test.turn)
+			require.Equal(t, test.class, fault.Class, fault.Error())
+			require.Equal(t, test.dispatched, fault.Dispatched)
+			require.Equal(t, test.dispatched, fault.Usage != nil)
+			require.Len(t, b.server.Seen(), 1, "asked exactly once: the library's retries are off")
+			require.NotContains(t, fault.Message, "127.0.0.1:")
+		})
+	}
+}
+
+func TestProviderTextIsKeptApart(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	long := strings.Repeat("é", 3000)
+	fault := b.fault(t, ask(), fakellm.Turn{Status: 400, Message: "key sk-tenant is bad\x00 " + long})
+	require.NotContains(t, fault.Message, "is bad")
+	require.Contains(t, fault.Detail, "key [key] is bad\uFFFD é")
+	require.Less(t, len(fault.Detail), 2100)
+	require.Equal(t, 400, fault.Status)
+	require.True(t, strings.HasPrefix(fault.Answer.RequestID, "req_"))
+}
+
+func TestTimeLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *llm.OpenAIConfig) { cfg.Timeout = 60 * time.Millisecond })
+	fault := b.fault(t, ask(), fakellm.Turn{Hang: true})
+	require.Equal(t, llm.ClassTimeout, fault.Class)
+	require.True(t, fault.Dispatched)
+	require.True(t, fault.Usage.Estimated)
+	require.ErrorIs(t, fault, context.DeadlineExceeded)
+	fault = b.fault(t, ask(), fakellm.Turn{Text: "twelve chars", StallAfter: 2})
+	require.Equal(t, llm.ClassTimeout, fault.Class)
+	require.EqualValues(t, 3, fault.Usage.Output)
+}
+
+func TestCallerLeaves(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	b.server.Play(fakellm.Turn{Hang: true, OnArrival: cancel})
+	_, err := llm.Call(ctx, b.registry, ask())
+	var fault *llm.Error
+	require.ErrorAs(t, err, &fault)
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, fault.Dispatched, "the provider may charge for what it began")
+	require.NotNil(t, fault.Usage)
+	_, err = llm.Call(ctx, b.registry, ask())
+	require.ErrorAs(t, err, &fault)
+	require.False(t, fault.Dispatched)
+	require.Len(t, b.server.Seen(), 1)
+}
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	guarded, err := llm.NewHTTP(address)
+	require.NoError(t, err)
+	strict, err := llm.NewHTTP()
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		http  *http.Client
+		class llm.Class
+	}{
+		"guarded": {guarded, llm.ClassConnection},
+		"plain":   {&http.Client{}, llm.ClassConnection},
+		"refused": {strict, llm.ClassInvalidRequest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			provider, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: "http://" + address + "/v1", HTTP: test.http})
+			require.NoError(t, err)
+			_, err = provider.Call(t.Context(), ask())
+			var fault *llm.Error
+			require.ErrorAs(t, err, &fault)
+			require.Equal(t, test.class, fault.Class)
+			require.False(t, fault.Dispatched)
+			require.Nil(t, fault.Usage)
+			require.NotContains(t, fault.Error(), address)
+		})
+	}
+}
+
+func TestKeyThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(cfg *llm.OpenAIConfig) {
+		cfg.Key = func(context.Context) (string, error) { return "", errors.New("kms: 10.0.0.7 down") }
+	})
+	_, err := b.call(t, ask())
+	var fault *llm.Error
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, llm.ClassAuth, fault.Class)
+	require.False(t, fault.Dispatched)
+	require.NotContains(t, fault.Error(), "10.0.0.7")
+	require.Empty(t, b.server.Seen())
+}
+
+func TestSetupIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"host/v1", "ftp://host/v1", "https://", "https://user:pw@host/v1", "https://host/v1?key=1", "https://[::1"} {
+		_, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: base, HTTP: &http.Client{}})
+		require.ErrorContains(t, err, "base URL", base)
+	}
+	_, err := llm.NewOpenAI(llm.OpenAIConfig{})
+	require.ErrorContains(t, err, "HTTP client")
+	provider, err := llm.NewOpenAI(llm.OpenAIConfig{HTTP: &http.Client{}})
+	require.NoError(t, err)
+	require.Equal(t, "OpenAI-compatible server at api.openai.com", provider.String())
+	_, err = llm.NewHTTP("not an address")
+	require.Error(t, err)
+}
+
+// TestHugeError: an error's body without end is not read to its end.
+func TestHugeError(t *testing.T) {
+	t.Parallel()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(web.Close)
+	provider, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: web.URL, HTTP: &http.Client{}})
+	require.NoError(t, err)
+	_, err = provider.Call(t.Context(), ask())
+	var fault *llm.Error
+	require.ErrorAs(t, err, &fault)
+	require.Equal(t, llm.ClassServer, fault.Class)
+	require.LessOrEqual(t, len(fault.Detail), 2100)
+}
