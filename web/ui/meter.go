@@ -86,6 +86,18 @@ func (m Meter) shape() shape {
 	return s
 }
 
+// anchor keeps a word at a place within the picture.
+func anchor(at float64) string {
+	switch {
+	case at < 4:
+		return "start"
+	case at > 96:
+		return "end"
+	default:
+		return "middle"
+	}
+}
+
 // pct writes a position as an attribute: "47.17%".
 func pct(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64) + "%"

@@ -50,6 +50,7 @@ const (
 type node struct {
 	Shape   shapeOf
 	Text    string
+	Number  bool
 	Keys    []string // of pairs, or the columns of a table
 	Items   []node   // values of pairs, elements of a list
 	Rows    [][]node // of a table
@@ -90,8 +91,40 @@ func prepare(data []byte, depth int) node {
 		return node{Shape: asNothing, Text: "empty"}
 	default:
 		// Numbers are shown digit for digit: 2^53+1 stays what it is.
-		return node{Text: string(data)}
+		return node{Text: string(data), Number: true}
 	}
+}
+
+// numeric tells whether a column of a table holds numbers only.
+func (n node) numeric(column int) bool {
+	for _, row := range n.Rows {
+		if !row[column].Number {
+			return false
+		}
+	}
+	return len(n.Rows) > 0
+}
+
+// deeper tells whether JSON nests deeper than a limit. It looks at brackets
+// outside of texts only, so it takes valid JSON.
+func deeper(data []byte, limit int) bool {
+	depth, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 func textNode(data []byte) node {
