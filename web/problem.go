@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/labstack/echo/v4"
 
 	"tollgate/app/engine"
+	"tollgate/app/expr"
 	"tollgate/app/mail"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
@@ -140,6 +142,12 @@ func problemByType(err error) (problem, bool) {
 	if invalid, ok := errors.AsType[*review.Invalid](err); ok && len(invalid.Problems) > 0 {
 		return unfit(invalid.Problems[0].Message), true
 	}
+	if invalid, ok := errors.AsType[*pipeline.Invalid](err); ok && len(invalid.Problems) > 0 {
+		return unfit(invalid.Problems[0].Message), true
+	}
+	if bad, ok := errors.AsType[*expr.BadJSON](err); ok {
+		return unfit("A value is not JSON that we can take: " + bad.Reason + "."), true
+	}
 	if amount, ok := errors.AsType[*ledger.AmountError](err); ok {
 		return unfit(amount.Reason), true
 	}
@@ -208,5 +216,5 @@ func isDatabaseAway(err error) bool {
 		return true
 	}
 	state, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (state.Code[:2] == "57" || state.Code[:2] == "53")
+	return ok && (strings.HasPrefix(state.Code, "57") || strings.HasPrefix(state.Code, "53"))
 }
