@@ -40,6 +40,10 @@
 // that thread is kept (child.go). Elsewhere the server lives on and the next Start
 // stops it and takes its place.
 //
+// A test process has no hook for its end. A small shell that waits for our death
+// removes what an ephemeral server leaves (reaper.go); if that is killed too, the next
+// ephemeral start does (ephemeral.go).
+//
 // A child that is just being started has a copy of our open files until it runs its
 // program, the lock's included; so the lock is given back explicitly (home.go).
 //

@@ -41,7 +41,9 @@ func (o Options) folder() (string, error) {
 		return DefaultDir()
 	}
 	root := tempRoot()
-	sweepEphemeral(root)
+	for _, place := range []string{root, os.TempDir()} {
+		sweepEphemeral(place)
+	}
 	dir, err := os.MkdirTemp(root, ephemeralPrefix)
 	if err != nil {
 		return "", fmt.Errorf("make a temporary folder: %w", err)
@@ -69,8 +71,8 @@ func tempRoot() string {
 	}
 }
 
-// sweepEphemeral removes folders whose process was killed before it could. Whoever
-// is alive holds the lock.
+// sweepEphemeral removes folders whose process and its reaper were killed before they
+// could. Whoever is alive holds the lock.
 func sweepEphemeral(root string) {
 	left, _ := filepath.Glob(filepath.Join(escapeGlob(root), ephemeralPrefix+"*"))
 	for _, dir := range left {

@@ -30,6 +30,21 @@ func TestEphemeralServerServesBothLoginsAndLeavesNothing(t *testing.T) {
 	require.ErrorContains(t, err, "refused")
 }
 
+// TestEphemeralServerEndsWithItsProcess kills a process that never calls Stop, as
+// test processes do not when they panic or run out of time.
+func TestEphemeralServerEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
+	h := startHelper(t, "", os.Geteuid())
+	require.Empty(t, h.Problem)
+	server := postmasterOf(t, h.Dir)
+	require.NoError(t, h.process.Kill())
+	<-h.exited
+	eventually(t, "server and folder are gone", func() bool {
+		_, err := os.Stat(h.Dir)
+		return os.IsNotExist(err) && !lives(server)
+	})
+}
+
 func TestSweepRemovesOnlyAbandonedFolders(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

@@ -41,17 +41,18 @@ func TestMain(m *testing.M) {
 }
 
 // report is what the helper says when it has started or failed.
-type report struct{ URL, Super, Problem string }
+type report struct{ URL, Super, Dir, Problem string }
 
-// ownDatabase runs until its standard input is closed.
+// ownDatabase runs until its standard input is closed; no folder means an ephemeral
+// database.
 func ownDatabase(dir string) int {
-	s, err := Start(context.Background(), Options{Dir: dir})
+	s, err := Start(context.Background(), Options{Dir: dir, Ephemeral: dir == ""})
 	say := json.NewEncoder(os.Stdout)
 	if err != nil {
 		_ = say.Encode(report{Problem: err.Error()})
 		return 1
 	}
-	_ = say.Encode(report{URL: s.URL(), Super: s.SuperURL()})
+	_ = say.Encode(report{URL: s.URL(), Super: s.SuperURL(), Dir: s.home.dir})
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	if err := s.Stop(context.Background()); err != nil {
 		return 1

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"sync"
@@ -22,6 +23,7 @@ type Server struct {
 	port      int
 	settings  []string
 	ephemeral bool
+	reaper    io.Closer // of an ephemeral server, else nil
 	log       *slog.Logger
 
 	stopping context.Context    // ends when Stop is called
@@ -89,6 +91,13 @@ func (s *Server) Stop(ctx context.Context) error {
 // open does everything up to a server that is ready and has its roles.
 func (s *Server) open(ctx context.Context, opts Options) (*child, error) {
 	h := s.home
+	if s.ephemeral {
+		reaper, err := startReaper(h.dir)
+		if err != nil {
+			return nil, err
+		}
+		s.reaper = reaper
+	}
 	have, err := h.dataMajor()
 	if err != nil {
 		return nil, err
@@ -160,6 +169,9 @@ func (s *Server) leave() error {
 	defer s.home.close()
 	if !s.ephemeral {
 		return nil
+	}
+	if s.reaper != nil {
+		defer s.reaper.Close()
 	}
 	if err := os.RemoveAll(s.home.dir); err != nil {
 		return fmt.Errorf("remove the temporary database: %w", err)
