@@ -53,6 +53,13 @@ func UserByID(ctx context.Context, stx SystemTx, id UserID) (User, error) {
 	return oneUser(rows)
 }
 
+// LockUser finds a person and keeps other transactions that lock her waiting until this
+// one ends, so that one form sent twice at once is handled one after the other.
+func LockUser(ctx context.Context, stx SystemTx, id UserID) (User, error) {
+	rows, _ := stx.Query(ctx, `SELECT `+userColumns+` WHERE id = $1 FOR UPDATE`, id)
+	return oneUser(rows)
+}
+
 // RenameUser sets what a person is called, everywhere. A name that cannot be taken is
 // an *Invalid.
 func RenameUser(ctx context.Context, stx SystemTx, id UserID, name string) error {
