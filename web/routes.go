@@ -16,5 +16,13 @@ func (s *Server) routes() []route {
 
 		// The door.
 		get("/", "front", anybody, s.front),
+		get("/signin", "signin.show", anybody, s.signInPage),
+		post("/signin", "signin.ask_code", anybody, s.askCode),
+		get("/signin/code", "signin.show_code", anybody, s.codePage),
+		post("/signin/code", "signin.take_code", anybody, s.takeCode),
+		post("/signin/as", "signin.continue_as", onlyLocal, s.continueAs),
+		post("/signout", "signout", anybody, s.leave),
+		get("/workspaces", "workspaces.show", signedIn, s.workspacesPage),
+		post("/workspaces", "workspaces.make", signedIn, s.makeWorkspace),
 	}
 }
