@@ -29,7 +29,7 @@ type money struct {
 // for her.
 func (f EditableField) Read(typed string) (json.RawMessage, error) {
 	if !utf8.ValidString(typed) || strings.ContainsRune(typed, 0) {
-		return nil, fmt.Errorf("%s holds characters that are not text.", f.title())
+		return nil, tell("%s holds characters that are not text.", f.title())
 	}
 	if f.Type == FieldText {
 		return quoted(text(typed)), f.Check(quoted(text(typed)))
@@ -81,17 +81,17 @@ func (f EditableField) moneyOf(typed string) json.RawMessage {
 // Check tells whether a value fits the field. The error is a sentence for people.
 func (f EditableField) Check(value json.RawMessage) error {
 	if len(value) > maxFieldText {
-		return fmt.Errorf("%s is too long. Shorten it to %d characters.", f.title(), maxFieldText)
+		return tell("%s is too long. Shorten it to %d characters.", f.title(), maxFieldText)
 	}
 	var got any
 	decoder := json.NewDecoder(bytes.NewReader(value))
 	decoder.UseNumber()
 	if err := decoder.Decode(&got); err != nil || decoder.More() {
-		return fmt.Errorf("%s holds a value that cannot be read.", f.title())
+		return tell("%s holds a value that cannot be read.", f.title())
 	}
 	if got == nil || got == "" {
 		if f.Required {
-			return fmt.Errorf("Enter %s.", f.title())
+			return tell("Enter %s.", f.title())
 		}
 		return nil
 	}
@@ -122,7 +122,7 @@ func (f EditableField) checkType(got any) error {
 		want = "one of the choices"
 	}
 	if !fits {
-		return fmt.Errorf("%s needs %s.", f.title(), want)
+		return tell("%s needs %s.", f.title(), want)
 	}
 	return nil
 }
@@ -140,6 +140,14 @@ func isTime(layout, written string) bool {
 	_, err := time.Parse(layout, written)
 	return err == nil
 }
+
+// sentence is an error that is written for people.
+type sentence string
+
+// Error is the sentence.
+func (s sentence) Error() string { return string(s) }
+
+func tell(format string, args ...any) error { return sentence(fmt.Sprintf(format, args...)) }
 
 func (f EditableField) title() string {
 	if f.Label != "" {

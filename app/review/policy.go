@@ -36,10 +36,10 @@ func (p Policy) check(seats int) error {
 	case "", RuleAny, RuleAll:
 	case RuleN:
 		if p.N < 1 {
-			return fmt.Errorf("a review asks for %d answers and needs at least 1", p.N)
+			return fmt.Errorf("%w: it needs %d answers, and the least is 1", ErrBadQuestion, p.N)
 		}
 	default:
-		return fmt.Errorf("%q is no rule for a review", p.Rule)
+		return fmt.Errorf("%w: %q is no rule", ErrBadQuestion, p.Rule)
 	}
 	if seats == 0 {
 		return ErrNobodyToAsk
