@@ -58,16 +58,16 @@ func TestDemoPeopleAreTheInventedOnes(t *testing.T) {
 		owner, err = tenants.SeedDemo(ctx, stx)
 		require.NoError(t, err)
 	})
-	real := signedUp(t, d, "real@example.com")
-	create(t, d.db, "Real", real)
+	joined := signedUp(t, d, "real@example.com")
+	create(t, d.db, "Real", joined)
 	inTenant(t, d.db, owner.Tenant.ID, func(ctx context.Context, tx tenants.Tx) {
-		require.NoError(t, tenants.AddMember(ctx, tx, owner, real.ID, tenants.Viewer))
+		require.NoError(t, tenants.AddMember(ctx, tx, owner, joined.ID, tenants.Viewer))
 	})
 	inSystem(t, d.db, func(ctx context.Context, stx tenants.SystemTx) {
 		people, err := tenants.DemoPeople(ctx, stx)
 		require.NoError(t, err)
 		for _, person := range people {
-			require.NotEqual(t, real.ID, person.User.ID)
+			require.NotEqual(t, joined.ID, person.User.ID)
 			require.Equal(t, owner.Tenant.ID, person.Tenant.ID)
 		}
 	})

@@ -170,6 +170,7 @@ func TestEndedSessionStaysEnded(t *testing.T) {
 			})
 			require.Empty(t, s.userOf(after))
 			require.Empty(t, s.userOf(token))
+			require.Zero(t, s.count(`ended_at IS NOT NULL AND data <> ''`), "nothing is written into an ended session")
 		})
 	}
 }
