@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -42,11 +44,16 @@ func TestServerComesBackWhenItsPortIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	var log notes
 	s := start(t, Options{Dir: seededDir(t), Log: slog.New(slog.NewTextHandler(&log, nil))})
-	require.NoError(t, syscall.Kill(postmasterOf(t, s.home.dir), syscall.SIGKILL))
 	var thief net.Listener
-	for thief == nil {
-		thief, _ = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", s.port))
-	}
+	eventually(t, "the port is taken", func() bool {
+		if pid, err := s.home.readPIDFile(); err == nil && pid.ready { // again, should it have been quicker
+			_ = syscall.Kill(pid.pid, syscall.SIGKILL)
+		}
+		for i := 0; i < 1000 && thief == nil; i++ {
+			thief, _ = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", s.port))
+		}
+		return thief != nil
+	})
 	eventually(t, "the trouble is told", log.contains(fmt.Sprintf("another program took port %d", s.port)))
 
 	require.NoError(t, thief.Close())
@@ -63,10 +70,16 @@ func TestServerComesBackWhenItsPortIsFreeAgain(t *testing.T) {
 func TestStopWhileStartingAgain(t *testing.T) {
 	t.Parallel()
 	var log notes
-	s := start(t, Options{Dir: seededDir(t), Log: slog.New(slog.NewTextHandler(&log, nil))})
-	s.binaries.dir = fakePostgres(t, "15.0") // says its version and ends, whatever it is asked
-	killed := postmasterOf(t, s.home.dir)
-	require.NoError(t, syscall.Kill(killed, syscall.SIGKILL))
+	bin := newDir(t)
+	require.NoError(t, os.Mkdir(bin, 0o755))
+	for _, name := range []string{"initdb", "postgres"} {
+		real := look(t.Context(), installedPlaces(), accountFor("")).usable[0].dir
+		require.NoError(t, os.Symlink(filepath.Join(real, name), filepath.Join(bin, name)))
+	}
+	s := start(t, Options{Dir: seededDir(t), places: places(bin), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	broken := fakePostgres(t, "15.0") // says its version and ends, whatever it is asked
+	require.NoError(t, os.Rename(filepath.Join(broken, "postgres"), filepath.Join(bin, "postgres")))
+	require.NoError(t, syscall.Kill(postmasterOf(t, s.home.dir), syscall.SIGKILL))
 	eventually(t, "a start has failed", log.contains("could not be started again"))
 
 	require.NoError(t, s.Stop(t.Context()))
