@@ -13,6 +13,7 @@ const (
 	maxTableRows    = 20_000
 	maxTableColumns = 200
 	maxTableCells   = 400_000
+	maxColumnName   = 500 // bytes
 )
 
 // readCSV takes a table with a first row of names. Cells stay text, exactly as
@@ -78,6 +79,9 @@ func columnNames(r *csv.Reader) ([]string, error) {
 	for i, name := range first {
 		if first[i] = strings.TrimSpace(name); first[i] == "" {
 			first[i] = fmt.Sprintf("column %d", i+1)
+		}
+		if len(first[i]) > maxColumnName {
+			return nil, fmt.Errorf("the name of column %d is longer than %d bytes", i+1, maxColumnName)
 		}
 		if seen[first[i]] {
 			return nil, fmt.Errorf("two columns are called “%s”; rename one", shown(first[i]))

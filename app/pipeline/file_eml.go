@@ -116,7 +116,11 @@ func firstAddress(s string) (address, name string) {
 	if err != nil || len(list) == 0 || !utf8.ValidString(list[0].String()) || strings.ContainsFunc(list[0].Address, breaksLine) {
 		return "", ""
 	}
-	return list[0].Address, strings.TrimSpace(oneLine(strings.ToValidUTF8(list[0].Name, "\uFFFD")))
+	// Many programs put encoded words in quotes, where the parser leaves them.
+	if name, err = words(list[0].Name); err != nil {
+		name = ""
+	}
+	return list[0].Address, name
 }
 
 func allAddresses(s string) string {

@@ -179,7 +179,9 @@ func (p *inputParser) list(at string, f Field) any {
 		entry.Label = fmt.Sprintf("%s, entry %d", f.Title(), i+1)
 		one := inputParser{form: Form{Values: map[string][]string{at: {strings.TrimSuffix(value, "\r")}}}}
 		out = append(out, one.field(at, entry))
-		p.problems = append(p.problems, one.problems...)
+		if p.problems = append(p.problems, one.problems...); len(p.problems) >= maxInputProblems {
+			return nil
+		}
 	}
 	if len(out) == 0 && f.Required {
 		return p.left(at, f)

@@ -73,7 +73,8 @@ func readYesNo(typed string) (any, error) {
 }
 
 // dateTime takes a time with its offset, or a local time and the zone that was
-// sent with it. A local time that the zone skips is refused.
+// sent with it. A local time that the zone skips is refused; of one that it has
+// twice the first is taken.
 func (p *inputParser) dateTime(at, typed string) (any, error) {
 	zone := ""
 	if sent := p.form.Values[at+".zone"]; len(sent) > 0 {
@@ -92,9 +93,20 @@ func (p *inputParser) dateTime(at, typed string) (any, error) {
 		if err != nil || t.Format(layout) != local.Format(layout) {
 			return nil, fmt.Errorf("is a time that does not exist in %s, because the clocks change then. Choose another.", shown(zone))
 		}
-		return t.Format(time.RFC3339), nil
+		return firstOf(t, layout).Format(time.RFC3339), nil
 	}
 	return typed, nil
+}
+
+// firstOf is the earlier of the two moments that a local time names when the
+// clocks go back.
+func firstOf(t time.Time, layout string) time.Time {
+	for _, back := range []time.Duration{time.Hour, 30 * time.Minute} {
+		if earlier := t.Add(-back); earlier.Format(layout) == t.Format(layout) {
+			return earlier
+		}
+	}
+	return t
 }
 
 // fit checks a JSON value against its field and gives it back as it is stored.

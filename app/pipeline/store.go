@@ -41,8 +41,12 @@ type Version struct {
 // ErrNotFound tells that the tenant has no such pipeline or version.
 var ErrNotFound = errors.New("no such pipeline")
 
-// Create stores a new pipeline with its draft.
+// Create stores a new pipeline with its draft. A draft without a name that can be
+// listed is refused with an *Invalid, as by SaveDraft.
 func Create(ctx context.Context, tx tenants.Tx, draft Document, template string, by tenants.UserID) (ID, error) {
+	if err := storable(draft); err != nil {
+		return ID{}, err
+	}
 	id := tenants.NewID[Pipeline]()
 	_, err := tx.Exec(ctx, `
 		INSERT INTO pipelines (tenant_id, id, name, template, draft, draft_by, drafted_at, created_at)
@@ -54,8 +58,23 @@ func Create(ctx context.Context, tx tenants.Tx, draft Document, template string,
 	return id, nil
 }
 
+// storable refuses what could not be listed or read back. Every other problem of a
+// draft may wait until it is published.
+func storable(draft Document) error {
+	c := checker{doc: &draft}
+	c.label(nil, "name", "The pipeline", draft.Name, true)
+	if len(c.problems) > 0 {
+		return &Invalid{c.problems}
+	}
+	_, err := Parse(draft.JSON())
+	return err
+}
+
 // SaveDraft replaces the draft. Problems in it do not matter until it is published.
 func SaveDraft(ctx context.Context, tx tenants.Tx, id ID, draft Document, by tenants.UserID) error {
+	if err := storable(draft); err != nil {
+		return err
+	}
 	tag, err := tx.Exec(ctx, `
 		UPDATE pipelines SET name = $3, draft = $4, draft_by = $5, drafted_at = $6
 		WHERE tenant_id = $1 AND id = $2`,

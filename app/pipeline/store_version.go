@@ -32,10 +32,14 @@ func VersionByNumber(ctx context.Context, tx tenants.Tx, id ID, number int) (Ver
 	if version.Document, err = Parse([]byte(text)); err != nil {
 		return version, fmt.Errorf("parse version %d: %w", number, err)
 	}
-	if version.Program, err = Compile(version.Document); err != nil {
+	if version.Program, err = compile(version.Document); err != nil {
 		return version, fmt.Errorf("compile version %d: %w", number, err)
 	}
-	versions.put(key, version)
+	// A version that this very transaction published may yet be rolled back, and its
+	// number given to another.
+	if version.PublishedAt.Before(tx.Now) {
+		versions.put(key, version)
+	}
 	return version, nil
 }
 
