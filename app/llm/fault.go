@@ -68,6 +68,10 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
+// Cause is the underlying error, for the operator's log only: it may name inner
+// addresses. It may be nil.
+func (e *Error) Cause() error { return e.cause }
+
 // invalid is the error of a request that was not sent.
 func invalid(message string) *Error {
 	return &Error{Class: ClassInvalidRequest, Message: message}

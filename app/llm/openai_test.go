@@ -170,6 +170,27 @@ func TestProviderTextIsKeptApart(t *testing.T) {
 	require.True(t, strings.HasPrefix(fault.Answer.RequestID, "req_"))
 }
 
+// TestAskedOnceOnAKeptConnection: net/http repeats a request with an idempotency key
+// by itself when a kept connection dies under it; that would be a second call
+// outside every cap.
+func TestAskedOnceOnAKeptConnection(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*llm.OpenAIConfig){
+		"guarded": nil, "plain": func(cfg *llm.OpenAIConfig) { cfg.HTTP = &http.Client{Transport: &http.Transport{}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, change)
+			_, err := b.call(t, ask())
+			require.NoError(t, err)
+			fault := b.fault(t, ask(), fakellm.Turn{Drop: true})
+			require.Equal(t, llm.ClassConnection, fault.Class)
+			require.True(t, fault.Dispatched)
+			require.Len(t, b.server.Seen(), 2)
+		})
+	}
+}
+
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(cfg *llm.OpenAIConfig) { cfg.Timeout = 60 * time.Millisecond })

@@ -59,6 +59,7 @@ type openAICall struct {
 func (c *openAICall) watch(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	ctx, wire := outbound.TraceSent(req.Context())
 	c.wire = wire
+	outbound.SendOnce(req.Header)
 	res, err := next(req.WithContext(ctx))
 	if err != nil {
 		return res, err

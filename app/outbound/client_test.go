@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,6 +183,38 @@ func TestBrokenLine(t *testing.T) {
 	_, err = io.ReadAll(res.Body)
 	requireKind(t, err, KindBroken)
 	require.NoError(t, res.Body.Close())
+}
+
+// TestSentOnce: net/http repeats a request with an idempotency key by itself when a
+// kept connection dies under it. Whether to repeat is the step author's choice.
+func TestSentOnce(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]io.Reader{"with body": strings.NewReader("data"), "without body": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var posts atomic.Int64
+			client, server := setup(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					posts.Add(1)
+					if r.Header.Get("Idempotency-Key") == "k" {
+						panic(http.ErrAbortHandler)
+					}
+				}
+			})
+			res, err := get(t, client, server.URL)
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, body)
+			require.NoError(t, err)
+			req.Header.Set("Idempotency-Key", "k")
+			_, err = client.Do(req)
+			require.True(t, requireKind(t, err, KindBroken).Sent)
+			require.EqualValues(t, 1, posts.Load())
+			require.Equal(t, "k", req.Header.Get("Idempotency-Key"), "the caller's request is left as it was")
+		})
+	}
 }
 
 func TestNobodyThere(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -80,7 +81,9 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	// The limit lives here and not in http.Client, which would replace our error.
 	ctx, cancel := context.WithTimeout(req.Context(), g.timeout)
 	ctx, wire := TraceSent(ctx)
-	res, err := g.next.RoundTrip(req.WithContext(ctx))
+	req = req.Clone(ctx) // a RoundTripper leaves the caller's request as it was
+	SendOnce(req.Header)
+	res, err := g.next.RoundTrip(req)
 	if err != nil {
 		cancel()
 		return nil, explain(host, err, wire.Sent())
@@ -92,6 +95,18 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &boundedBody{ReadCloser: res.Body, host: host, left: g.maxBody, cancel: cancel}
 	return res, nil
+}
+
+// SendOnce hides idempotency keys from net/http, which would take one as leave to
+// repeat the request by itself when a kept connection dies. It looks for the usual
+// spelling only; on the wire the spelling of a header makes no difference.
+func SendOnce(header http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, ok := header[name]; ok {
+			delete(header, name)
+			header[strings.ToLower(name)] = values
+		}
+	}
 }
 
 // explain turns the machinery's error into one for people.
