@@ -9,6 +9,14 @@
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.method !== "post") return;
+    // Forms are not checked by the browser, but a file it knows to be too
+    // large need not travel.
+    const large = form.querySelector("[data-max-bytes]:invalid");
+    if (large) {
+      event.preventDefault();
+      large.reportValidity();
+      return;
+    }
     if (form.dataset.sent) {
       event.preventDefault();
       return;

@@ -154,11 +154,12 @@ func (p *Page) Complaints() []string {
 	return append([]string(nil), p.problems...)
 }
 
-// Axe runs axe-core on the page and gives a line per violation and element.
+// Axe runs axe-core on the page, the rule for the size of targets included,
+// and gives a line per violation and element.
 func (p *Page) Axe() []string {
 	p.t.Helper()
 	Eval[bool](p, axeSource(p.t)+";true")
-	found := Eval[string](p, `axe.run(document,{resultTypes:["violations"]}).then(r=>JSON.stringify(r.violations.map(v=>({id:v.id,help:v.help,nodes:v.nodes.map(n=>n.target.join(" ")+" | "+(n.any[0]?.message??n.all[0]?.message??n.none[0]?.message??""))}))))`)
+	found := Eval[string](p, `axe.run(document,{resultTypes:["violations"],rules:{"target-size":{enabled:true}}}).then(r=>JSON.stringify(r.violations.map(v=>({id:v.id,help:v.help,nodes:v.nodes.map(n=>n.target.join(" ")+" | "+(n.any[0]?.message??n.all[0]?.message??n.none[0]?.message??""))}))))`)
 	var violations []struct {
 		ID, Help string
 		Nodes    []string

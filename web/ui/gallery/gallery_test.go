@@ -1,6 +1,7 @@
 package gallery
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -86,4 +87,9 @@ func TestForcedTheme(t *testing.T) {
 	dark := browser.Open(t, browsertest.View{Width: 1280, Dark: true})
 	dark.Go(server.URL + "/light")
 	require.Equal(t, "rgb(255, 255, 255)", browsertest.Eval[string](dark, background))
+}
+
+// withChildren puts rendered HTML between the tags of a component.
+func withChildren(inner string) context.Context {
+	return templ.WithChildren(context.Background(), templ.Raw(inner))
 }
