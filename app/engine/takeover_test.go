@@ -1,0 +1,111 @@
+package engine_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tollgate/app/engine"
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// stalled is a caller whose first call hangs until it is let go, as on a worker that is
+// frozen.
+type stalled struct {
+	began   chan struct{}
+	release chan struct{}
+	seen    calls
+	count   atomic.Int32
+}
+
+func newStalled() *stalled { return &stalled{began: make(chan struct{}), release: make(chan struct{})} }
+
+func (s *stalled) Call(_ context.Context, call engine.Call) engine.Reply {
+	s.seen.add(call.Key)
+	if s.count.Add(1) == 1 {
+		close(s.began)
+		<-s.release
+		return engine.Reply{Output: []byte(`{"by": "frozen"}`)}
+	}
+	return engine.Reply{Output: []byte(`{"by": "second"}`)}
+}
+
+// A step whose worker fell silent is done by another, under the same key; when the first
+// one thaws, its answer changes nothing.
+func TestTakeOverFencesTheFrozenWorker(t *testing.T) {
+	t.Parallel()
+	caller := newStalled()
+	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindEmail: caller})
+	first := h.work()
+	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	<-caller.began
+	second := h.work()
+	require.NoError(t, second.BuryOthers(t.Context())) // stands for ten seconds of silence
+	p := h.awaitEnd(run)
+	require.Equal(t, engine.RunCompleted, p.Run.State)
+	require.JSONEq(t, `{"by": "second"}`, h.value(p.Steps[0].Output))
+	close(caller.release)
+	attempts := h.attempts(p.Steps[0].ID)
+	require.Len(t, attempts, 2)
+	require.Equal(t, engine.AttemptInterrupted, attempts[0].Outcome)
+	require.Equal(t, engine.AttemptDone, attempts[1].Outcome)
+	require.Len(t, caller.seen.byKey, 1, "each try carries the same key")
+	require.NoError(t, first.Beat(t.Context()))
+	after := h.progress(run)
+	require.Equal(t, p.Steps, after.Steps, "the frozen worker changed the record")
+}
+
+// Silence alone, without anybody's word, is noticed within the lease and a tick.
+func TestSilentWorkerIsTakenOverWithinFifteenSeconds(t *testing.T) {
+	t.Parallel()
+	caller := newStalled()
+	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindEmail: caller})
+	h.work()
+	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	<-caller.began
+	h.silence()
+	began := time.Now()
+	other := h.otherWorker()
+	require.Eventually(t, func() bool {
+		_, err := other.Reap(t.Context())
+		require.NoError(t, err)
+		return len(h.attemptsOfRun(run)) > 0 || h.progress(run).Run.State.Final() || h.dispatched(run)
+	}, 15*time.Second, 500*time.Millisecond)
+	require.Greater(t, time.Since(began), 8*time.Second, "taken over before the lease had run out")
+	close(caller.release)
+}
+
+// silence moves the working process's beats into a worker that never beats again.
+func (h *house) silence() {
+	h.t.Helper()
+	_, err := h.db.Super(h.t).Exec(h.t.Context(), `
+		WITH dead AS (INSERT INTO workers (id, name, semantics) VALUES (gen_random_uuid(), 'silent', 1) RETURNING id)
+		UPDATE slices SET worker_id = dead.id FROM dead`)
+	require.NoError(h.t, err)
+}
+
+// otherWorker is a worker that only reaps; it drives nothing.
+func (h *house) otherWorker() *engine.Worker {
+	h.t.Helper()
+	worker := h.engine.NewWorker("reaper")
+	require.NoError(h.t, worker.Beat(h.t.Context()))
+	return worker
+}
+
+func (h *house) attemptsOfRun(run engine.RunID) []engine.Attempt {
+	h.t.Helper()
+	return h.attempts(h.progress(run).Steps[0].ID)
+}
+
+func (h *house) dispatched(run engine.RunID) bool {
+	h.t.Helper()
+	var found bool
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		return tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM slices WHERE run_id = $1 AND state = 'dispatched')`, run).Scan(&found)
+	})
+	return found
+}
