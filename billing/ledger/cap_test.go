@@ -147,7 +147,7 @@ func TestTightestCapBinds(t *testing.T) {
 		{name: "run only", run: limit(50), want: ledger.ScopeRun, available: 50},
 		{name: "tenant below pipeline", pipeline: limit(60), tenant: limit(50), want: ledger.ScopeTenant, available: 50},
 		{name: "pipeline below tenant", pipeline: limit(50), tenant: limit(60), want: ledger.ScopePipeline, available: 50},
-		{name: "run fits, tenant does not", run: limit(500), pipeline: limit(80), tenant: limit(70), want: ledger.ScopeTenant, available: 70},
+		{name: "run fits, tenant does not", run: limit(120), pipeline: limit(80), tenant: limit(70), want: ledger.ScopeTenant, available: 70},
 		{name: "run does not fit, tenant less", run: limit(90), tenant: limit(10), want: ledger.ScopeTenant, available: 10},
 		{name: "all the same", run: limit(50), pipeline: limit(50), tenant: limit(50), want: ledger.ScopeRun, available: 50},
 		{name: "nothing at all", run: limit(200), tenant: limit(0), want: ledger.ScopeTenant, available: 0},

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -64,6 +65,39 @@ func TestExpireHolds(t *testing.T) {
 	require.True(t, tenants.IsLostRace(b.settle(t, lost.Settle(tokens(1), receipt))), "an answer after the sweep does not")
 	b.sound(t)
 	other.sound(t)
+}
+
+// The sweep meets a commit of the run that has its lock and then ends the same hold: it
+// waits, finds the hold ended, and neither deadlocks nor charges again.
+func TestExpireWaitsForTheRunsCommit(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	s := b.run(t)
+	h := longAgo(s.hold(100))
+	require.NoError(t, b.hold(t, h))
+	b.end(t, s)
+	swept := make(chan error, 1)
+	tries := 0
+	b.in(t, func(ctx context.Context, tx tenants.Tx) error {
+		tries++
+		_, err := tx.Exec(ctx, `SELECT 1 FROM runs WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, b.tenant, s.run)
+		require.NoError(t, err)
+		go func() {
+			done, err := ledger.ExpireHolds(context.Background(), b.DB)
+			if done != (ledger.Expired{}) {
+				t.Errorf("swept %+v", done)
+			}
+			swept <- err
+		}()
+		waitUntilBlocked(t, b)
+		batch := &tenants.Batch{}
+		ledger.QueueSettle(batch, h.Settle(tokens(60), receipt))
+		return tx.Send(ctx, batch)
+	})
+	require.NoError(t, <-swept)
+	require.Equal(t, 1, tries)
+	require.Equal(t, ledger.Standing{Spent: 60}, b.month(t).Real)
+	b.sound(t)
 }
 
 func TestAbandonEndsWhatAnAttemptHeld(t *testing.T) {

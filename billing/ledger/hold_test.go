@@ -166,6 +166,32 @@ func TestUnknownOutcomeIsBookedAsReserved(t *testing.T) {
 	b.sound(t)
 }
 
+// A line whose figures are not all the provider's says so.
+func TestEstimatesAreMarked(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	for name, c := range map[string]struct {
+		used      ledger.Tokens
+		estimated bool
+		cost      ledger.Micros
+	}{
+		"told in full":              {used: ledger.Tokens{Input: 5, Output: 6}, cost: 11},
+		"counted by us":             {used: ledger.Tokens{Output: 7, Estimated: true}, estimated: true, cost: 7},
+		"cache rate is not known":   {used: ledger.Tokens{CacheRead: 8}, estimated: true, cost: 8},
+		"caching rate is not known": {used: ledger.Tokens{CacheWrite: 9}, estimated: true, cost: 9},
+	} {
+		s := b.run(t)
+		h := s.hold(70)
+		require.NoError(t, b.hold(t, h), name)
+		require.NoError(t, b.settle(t, h.Settle(c.used, receipt)), name)
+		line := b.charges(t, s)[0]
+		require.Equal(t, c.estimated, line.Tokens.Estimated, name)
+		require.Equal(t, c.cost, line.Cost, name)
+		_, known := line.CacheRead.Micros()
+		require.False(t, known, "an unknown rate stays unknown on the line")
+	}
+}
+
 func TestZeroUsageIsAFigure(t *testing.T) {
 	t.Parallel()
 	b := open(t)
