@@ -64,6 +64,10 @@ const (
 
 // frame is the frame of a workspace's page, with the navigation at one section.
 func (v *visit) frame(title string, here section) ui.Layout {
+	user := ui.User{Name: v.me.User.Name, Email: v.me.User.Email, SignOut: ui.Form{Action: "/signout"}}
+	if v.isLocal() {
+		user.Links = []ui.Link{{Text: "Switch person", Href: signInThen(v.here()), Icon: ui.IconPeople}}
+	}
 	return ui.Layout{
 		Title:     title,
 		Workspace: v.me.Tenant.Name,
@@ -76,7 +80,7 @@ func (v *visit) frame(title string, here section) ui.Layout {
 			{Text: "Runs", Href: v.path("runs"), Icon: ui.IconRuns, Here: here == inRuns},
 			{Text: "Reviews", Href: v.path("reviews"), Icon: ui.IconReviews, Here: here == inReviews, Count: v.asked, Counted: "waiting for you"},
 		},
-		User:   ui.User{Name: v.me.User.Name, Email: v.me.User.Email, SignOut: ui.Form{Action: "/signout"}},
+		User:   user,
 		Zone:   ui.Zone(v.now, v.zone()),
 		Ribbon: v.ribbon(),
 	}
@@ -92,7 +96,18 @@ func (v *visit) ribbon() *ui.Ribbon {
 	if !v.isLocal() {
 		return nil
 	}
-	return &ui.Ribbon{Text: ui.Words("Local mode: no mail leaves this computer.")}
+	return &ui.Ribbon{
+		Text:  ui.Words("Local mode: no mail leaves this computer."),
+		Links: []ui.Link{{Text: "Mailbox", Href: "/mail"}, {Text: "Switch person", Href: signInThen(v.here())}},
+	}
+}
+
+// here is the page to come back to as another person.
+func (v *visit) here() string {
+	if v.reads() && v.route.inWorkspace() {
+		return v.Request().URL.RequestURI()
+	}
+	return "/"
 }
 
 // newFormKey is the one-time key of a form: sending the same form again is the same

@@ -1,5 +1,7 @@
 package web
 
+import "tollgate/tenants"
+
 // Where workspaces and review links begin.
 const (
 	workspacePath = "/w/:tenant"
@@ -24,5 +26,15 @@ func (s *Server) routes() []route {
 		post("/signout", "signout", anybody, s.leave),
 		get("/workspaces", "workspaces.show", signedIn, s.workspacesPage),
 		post("/workspaces", "workspaces.make", signedIn, s.makeWorkspace),
+
+		// Inside a workspace.
+		get(workspacePath, "home", may(tenants.Read), s.home),
+
+		// Templates.
+		post(workspacePath+"/templates/:slug/try", "template.try", may(tenants.BuildPipelines), s.tryTemplate),
+
+		// Mail that would have gone out.
+		get("/mail", "mail.list", onlyLocal, s.mailbox),
+		get("/mail/:id", "mail.show", onlyLocal, s.mailPage),
 	}
 }

@@ -1,0 +1,269 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"tollgate/app/engine"
+	"tollgate/app/pipeline"
+	"tollgate/app/review"
+	"tollgate/billing/ledger"
+	"tollgate/tenants"
+	"tollgate/web/ui"
+)
+
+// homeView is what needs me, what failed, what works, and what is spent.
+type homeView struct {
+	v       *visit
+	Counts  engine.Counts
+	Asked   []review.Waiting
+	Failed  []engine.Line
+	Working []engine.Line
+	Month   ledger.MonthStatus
+	First   bool // nothing was ever run here
+	Example pipeline.Template
+	Many    int // templates there are
+	Key     string
+}
+
+// How much of each list the home page shows, and how far back it looks for failures.
+const (
+	homeLines  = 4
+	recentDays = 7
+)
+
+func (s *Server) home(v *visit) error {
+	templates := pipeline.Templates()
+	view := homeView{v: v, Example: templates[0], Many: len(templates), Key: newFormKey()}
+	if err := v.inTx(func(ctx context.Context, tx tenants.Tx) error { return view.read(ctx, tx) }); err != nil {
+		return err
+	}
+	frame := v.frame("Home", inHome)
+	if view.First {
+		frame.Narrow = true
+		return v.page(http.StatusOK, frame, firstDayBody(view))
+	}
+	return v.page(http.StatusOK, frame, homeBody(view))
+}
+
+func (h *homeView) read(ctx context.Context, tx tenants.Tx) error {
+	var err error
+	newest, err := engine.ListRuns(ctx, tx, engine.Filter{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if h.Asked, err = h.v.s.Reviews.Inbox(ctx, tx, h.v.user); err != nil {
+		return err
+	}
+	if h.First = len(newest) == 0 && len(h.Asked) == 0; h.First {
+		return nil
+	}
+	if h.Counts, err = engine.CountRuns(ctx, tx, h.since()); err != nil {
+		return err
+	}
+	if h.Failed, err = engine.ListRuns(ctx, tx, engine.Filter{Group: engine.GroupFailed, Limit: homeLines}); err != nil {
+		return err
+	}
+	h.Failed = endedSince(h.Failed, h.since())
+	if h.Working, err = engine.ListRuns(ctx, tx, engine.Filter{Group: engine.GroupOpen, Limit: homeLines}); err != nil {
+		return err
+	}
+	if h.maySeeMoney() {
+		h.Month, err = ledger.Month(ctx, tx)
+	}
+	return err
+}
+
+func (h homeView) since() time.Time { return h.v.now.AddDate(0, 0, -recentDays) }
+
+func (h homeView) maySeeMoney() bool { return h.v.me.Role.May(tenants.SeeMoney) }
+
+func (h homeView) mayBuild() bool { return h.v.me.Role.May(tenants.BuildPipelines) }
+
+func endedSince(lines []engine.Line, since time.Time) []engine.Line {
+	for i, line := range lines {
+		if line.Run.EndedAt != nil && line.Run.EndedAt.Before(since) {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+// title is the news of the page in a sentence or two.
+func (h homeView) title() string {
+	var news []string
+	if n := len(h.Asked); n > 0 {
+		news = append(news, count(n, "decision waits", "decisions wait")+" for you.")
+	}
+	if n := h.Counts.Capped; n > 0 {
+		news = append(news, count(n, "run is", "runs are")+" stopped by the cap.")
+	}
+	if n := h.Counts.FailedToday; n > 0 {
+		news = append(news, count(n, "run failed", "runs failed")+" this week.")
+	}
+	if len(news) > 0 {
+		return strings.Join(news, " ")
+	}
+	if h.Counts.Working > 0 {
+		return "Nothing waits for you. " + count(h.Counts.Working, "run works", "runs work") + " on."
+	}
+	return "All is done. Nothing waits for you."
+}
+
+// lead is the rest of it: when this is, what works, and who else is waited for.
+func (h homeView) lead() ui.Sentence {
+	facts := []string{count(h.Counts.Working, "run works", "runs work") + " right now"}
+	if h.Counts.Working == 0 {
+		facts[0] = "No run works right now"
+	}
+	if n := h.Counts.Person; n > 0 {
+		facts = append(facts, strings.ToLower(count(n, "run waits", "runs wait"))+" for people")
+	}
+	zone := h.v.zone()
+	return ui.Words(h.v.now.In(zone).Format("Monday 2 January, 15:04 ") + ui.ZoneName(h.v.now, zone) + ". " + strings.Join(facts, ", ") + ".")
+}
+
+// count begins a sentence with a number, small ones in words: "Two runs failed".
+func count(n int, one, many string) string {
+	words := []string{"No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten"}
+	number := ui.Count(int64(n))
+	if n >= 0 && n < len(words) {
+		number = words[n]
+	}
+	if n == 1 {
+		return number + " " + one
+	}
+	return number + " " + many
+}
+
+func (h homeView) asked() []ui.Row {
+	var rows []ui.Row
+	for _, one := range h.Asked[:min(len(h.Asked), homeLines)] {
+		note := "no deadline"
+		if one.DueAt != nil {
+			note = "due " + inSentence(ui.WhenBrief(*one.DueAt, h.v.now, h.v.zone()))
+		}
+		rows = append(rows, ui.Row{
+			Name: one.Title, Href: h.v.path("reviews", one.Review.String()), EndNote: note,
+			Reason: ui.Words("Asked " + ui.Ago(one.OpenedAt, h.v.now)),
+		})
+	}
+	return rows
+}
+
+// inSentence puts the words for a day into the middle of a sentence.
+func inSentence(when string) string {
+	for _, day := range []string{"Today", "Tomorrow", "Yesterday"} {
+		if rest, ok := strings.CutPrefix(when, day); ok {
+			return strings.ToLower(day) + rest
+		}
+	}
+	return when
+}
+
+func (h homeView) failed() []ui.Row {
+	var rows []ui.Row
+	for _, line := range h.Failed {
+		row := h.row(line)
+		row.Badge = &ui.Badge{Status: ui.Failed}
+		row.EndNote = inSentence(ui.WhenBrief(line.Since, h.v.now, h.v.zone()))
+		if line.Run.Failure != nil {
+			row.Reason = ui.Sentence{ui.Name(line.Run.Failure.Message)}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (h homeView) working() []ui.Row {
+	var rows []ui.Row
+	for _, line := range h.Working {
+		row := h.row(line)
+		row.Badge = &ui.Badge{Status: statusOf(line.Standing)}
+		row.Reason = h.standing(line)
+		if h.maySeeMoney() && line.CostMicros > 0 {
+			row.EndPart = ui.Words(ui.Dollars(line.CostMicros))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (h homeView) row(line engine.Line) ui.Row {
+	return ui.Row{Name: runTitle(line.Run), Href: h.v.path("runs", line.Run.ID.String())}
+}
+
+// runTitle is how a run is called in lists.
+func runTitle(run engine.Run) string {
+	return fmt.Sprintf("%s #%d", run.PipelineName, run.Number)
+}
+
+// statusOf is how the place of a run is drawn.
+func statusOf(standing engine.StandingState) ui.Status {
+	return map[engine.StandingState]ui.Status{
+		engine.StandingFailed: ui.Failed, engine.StandingCapped: ui.Cap, engine.StandingPerson: ui.Person,
+		engine.StandingRetrying: ui.Retrying, engine.StandingWaiting: ui.Waiting, engine.StandingRunning: ui.Running,
+		engine.StandingQueued: ui.Queued, engine.StandingPaused: ui.Paused, engine.StandingCompleted: ui.Done,
+		engine.StandingCancelled: ui.Cancelled,
+	}[standing]
+}
+
+// standing says what an open run waits for and since when.
+func (h homeView) standing(line engine.Line) ui.Sentence {
+	since := ui.Plain(", since " + inSentence(ui.WhenBrief(line.Since, h.v.now, h.v.zone())))
+	if line.StepName == "" {
+		return ui.Sentence{ui.Name(line.Run.Name), since}
+	}
+	return ui.Sentence{ui.Name(line.Run.Name), ui.Plain(" · step “"), ui.Name(line.StepName), ui.Plain("”"), since}
+}
+
+// month is the name of the month that the cap counts.
+func (h homeView) month() string {
+	zone, err := time.LoadLocation(h.Month.Zone)
+	if err != nil {
+		zone = time.UTC
+	}
+	return h.Month.From.In(zone).Format("January")
+}
+
+func meterOf(what string, standing ledger.Standing) ui.Meter {
+	meter := ui.Meter{Spent: int64(standing.Spent), Reserved: int64(standing.Held), What: what}
+	if standing.Limit != nil {
+		meter.Cap = int64(*standing.Limit)
+	}
+	return meter
+}
+
+// tryExample runs the first template with its sample, if her role may.
+func (h homeView) tryExample() templ.Component {
+	return ui.PostButton{
+		Action: h.v.path("templates", h.Example.Slug, "try"),
+		Hidden: []ui.Hidden{{Name: "key", Value: h.Key}},
+		Button: ui.Button{Text: "Run the example now", Kind: ui.Primary, Icon: ui.IconPlay, TestID: "run-example"},
+	}
+}
+
+// outlineOf lists the steps of a template as people read them.
+func outlineOf(template pipeline.Template) []ui.OutlineStep {
+	program, err := pipeline.Compile(template.Document)
+	if err != nil {
+		return nil // the templates' own tests compile each
+	}
+	var steps []ui.OutlineStep
+	var walk func(nodes []*pipeline.Node)
+	walk = func(nodes []*pipeline.Node) {
+		for _, node := range nodes {
+			steps = append(steps, ui.OutlineStep{Number: node.Number, Name: node.Step.Name, Note: node.Step.Kind.Title()})
+			for _, list := range node.Lists {
+				walk(list.Nodes)
+			}
+		}
+	}
+	walk(program.Roots())
+	return steps
+}
