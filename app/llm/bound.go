@@ -15,7 +15,7 @@ func InputBound(req Request) int64 {
 	if req.Answer != nil {
 		// Twice, because a provider shows the schema to the model in a form of its
 		// own, and because without schema mode it also goes into the instructions.
-		bound += 2*int64(len(req.Answer.strictJSON())) + int64(len(askJSON))
+		bound += 2*int64(len(req.Answer.StrictJSON())) + int64(len(askJSON))
 	}
 	return bound
 }
@@ -46,7 +46,7 @@ func estimate(text string) int64 {
 func estimateInput(req Request) int64 {
 	n := estimate(req.Instructions) + estimate(req.Prompt) + 8
 	if req.Answer != nil {
-		n += estimate(string(req.Answer.strictJSON()))
+		n += estimate(string(req.Answer.StrictJSON()))
 	}
 	return min(n, InputBound(req))
 }

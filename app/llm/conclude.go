@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"tollgate/app/llm/fields"
 )
 
 // ending is what a provider's finish reason means.
@@ -29,7 +30,7 @@ var endings = map[string]ending{
 // Data, or the *Error that fits. The order matters: a refusal may be blank, and an
 // answer that hit the limit may look like an object.
 func conclude(req Request, answer Answer, refusal string) (Answer, error) {
-	text, mended := cleanText(answer.Text)
+	text, mended := fields.Clean(answer.Text)
 	answer.Text = text
 	if mended {
 		answer.Repairs = append(answer.Repairs, "characters that cannot be stored were replaced by �")
@@ -43,13 +44,13 @@ func conclude(req Request, answer Answer, refusal string) (Answer, error) {
 			"The answer was cut off at the limit of %d tokens (max_tokens). Raise the limit or ask for less.", req.MaxTokens), answer.Text)
 	case end == endUnknown:
 		return failed(answer, ClassMalformed, fmt.Sprintf(
-			"The model stopped for a reason that is not known here (%q), so its answer is not taken as complete.", cut(answer.Finish, 60)), answer.Text)
+			"The model stopped for a reason that is not known here (%q), so its answer is not taken as complete.", fields.Cut(answer.Finish, 60)), answer.Text)
 	case blank(answer.Text):
 		return failed(answer, ClassEmpty, "The model gave an empty answer.", "")
 	case req.Answer == nil:
 		return answer, nil
 	}
-	data, repairs, err := extract(answer.Text, req.Answer)
+	data, repairs, err := fields.Read(answer.Text, req.Answer)
 	if err != nil {
 		return failed(answer, ClassMalformed, "The answer cannot be used: "+err.Error()+".", answer.Text)
 	}
@@ -80,14 +81,4 @@ func blank(text string) bool {
 	return strings.TrimFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) || unicode.IsControl(r)
 	}) == ""
-}
-
-// cleanText makes text storable: Postgres takes neither NUL nor broken UTF-8. Each
-// is replaced by U+FFFD; the second result tells whether any was.
-func cleanText(text string) (string, bool) {
-	if utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
-		return text, false
-	}
-	clean := strings.ToValidUTF8(text, "\uFFFD")
-	return strings.ReplaceAll(clean, "\x00", "\uFFFD"), true
 }

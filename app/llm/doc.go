@@ -20,7 +20,7 @@
 //   - Text is valid UTF-8 without NUL. Numbers keep every digit.
 //
 // Reading order: call.go (the words), fault.go (what can go wrong), registry.go,
-// schema.go (the fields asked for), conclude.go and extract.go and fit.go (from
-// text to Data), usage.go and bound.go (tokens), practice.go (the model without
-// a key), openai.go and stream.go (the adapter for OpenAI-compatible servers).
+// conclude.go (from text to Answer; the fields asked for are package fields),
+// usage.go and bound.go (tokens), practice.go (the model without a key), openai.go,
+// stream.go and openai_fault.go (the adapter for OpenAI-compatible servers).
 package llm

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"tollgate/app/llm/fields"
 )
 
 // Class says what kind of thing went wrong, and so what to do about it.
@@ -39,8 +40,9 @@ type Error struct {
 	Status     int // HTTP status, 0 when none came
 	// Dispatched is true when the provider may have charged for the call.
 	Dispatched bool
-	// Usage is what the call used as far as known; nil when Dispatched is false or
-	// nothing can be said.
+	// Usage is what the call used: the provider's figures, or counted from what had
+	// come. It is nil when Dispatched is false, and when nothing had come and nothing
+	// can be said: the model may then have worked up to MaxTokens.
 	Usage *Usage
 	// Answer is what came before things went wrong: text, model, request id. It is
 	// for the technical view and is never to be taken as an answer.
@@ -98,18 +100,6 @@ func detail(text string, secrets ...string) string {
 			text = strings.ReplaceAll(text, secret, "[key]")
 		}
 	}
-	text, _ = cleanText(strings.TrimSpace(text))
-	return cut(text, maxDetail)
-}
-
-// cut shortens text to at most limit bytes without splitting a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	text, _ = fields.Clean(strings.TrimSpace(text))
+	return fields.Cut(text, maxDetail)
 }

@@ -124,7 +124,7 @@ func (o *OpenAI) params(req Request) openai.ChatCompletionNewParams {
 	default:
 		params.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
 			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-				Name: "answer", Strict: param.NewOpt(true), Schema: json.RawMessage(req.Answer.strictJSON()),
+				Name: "answer", Strict: param.NewOpt(true), Schema: json.RawMessage(req.Answer.StrictJSON()),
 			}}
 	}
 	if instructions != "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
+	"tollgate/app/llm/fields"
 	"tollgate/app/outbound"
 )
 
@@ -140,13 +141,9 @@ func (c *openAICall) statusFault() *Error {
 	fault := &Error{
 		Class: classify(c.status, e), Status: c.status, Dispatched: unclear[c.status],
 		Detail: detail(e.Message, c.key), RetryAfter: retryAfter(c.header, c.now()),
-		Answer: Answer{Model: c.req.Model, RequestID: cut(c.header.Get("X-Request-Id"), 200)},
+		Answer: Answer{Model: c.req.Model, RequestID: fields.Cut(c.header.Get("X-Request-Id"), 200)},
 	}
 	fault.Message = c.say(fault.Class)
-	if fault.Dispatched {
-		usage := counted(c.req, "", 0)
-		fault.Usage = &usage
-	}
 	return fault
 }
 
@@ -160,7 +157,7 @@ func (c *openAICall) say(class Class) string {
 	case ClassTimeout:
 		return c.host + " did not answer in time."
 	case ClassContextTooLong:
-		return fmt.Sprintf("The prompt is too long for the model %q. Insert less data, or choose a model that reads more.", cut(c.req.Model, 100))
+		return fmt.Sprintf("The prompt is too long for the model %q. Insert less data, or choose a model that reads more.", fields.Cut(c.req.Model, 100))
 	case ClassRefused:
 		return "The provider's filter declined the request."
 	case ClassInvalidRequest:
@@ -181,18 +178,35 @@ func (c *openAICall) say(class Class) string {
 // broken off, or stopped by us. begun tells whether text had come.
 func (c *openAICall) cutFault(ctx context.Context, err error, answer Answer, begun bool) *Error {
 	fault := c.explain(ctx, err, begun)
-	answer.Text, _ = cleanText(answer.Text)
+	answer.Text, _ = fields.Clean(answer.Text)
+	if !begun && answer.Usage.Estimated {
+		answer.Usage = Usage{} // not even the input is known to have been read
+	}
 	fault.Status, fault.Answer = c.status, answer
 	if fault.cause == nil {
 		fault.cause = err
 	}
-	fault.Dispatched = c.status != 0 || c.wire != nil && c.wire.Sent()
-	if fault.Dispatched {
+	fault.Dispatched = (c.status != 0 || c.wire != nil && c.wire.Sent()) && (begun || !beforeWork(fault.Class, err))
+	if fault.Dispatched && answer.Usage != (Usage{}) {
 		fault.Usage = &fault.Answer.Usage
-	} else {
-		fault.Answer.Usage = Usage{}
 	}
 	return fault
+}
+
+// beforeWork tells whether a call of which no text came was certainly turned down
+// before the model worked on it: by an error that says so, or because what answered
+// is no model server.
+func beforeWork(class Class, err error) bool {
+	var guarded *outbound.Error
+	if errors.As(err, &guarded) {
+		return guarded.Kind == outbound.KindRedirect
+	}
+	switch class {
+	case ClassRateLimited, ClassOverloaded, ClassContextTooLong, ClassInvalidRequest, ClassAuth, ClassSpendLimit:
+		return true
+	case ClassServer, ClassTimeout, ClassConnection, ClassRefused, ClassMalformed, ClassEmpty, ClassTruncated:
+	}
+	return false
 }
 
 func (c *openAICall) explain(ctx context.Context, err error, begun bool) *Error {

@@ -91,58 +91,70 @@ func TestFieldsOfEveryShape(t *testing.T) {
 	require.Equal(t, first.Data, again.Data, "the fake server is deterministic")
 }
 
+// bill is what a failed call may cost.
+type bill int
+
+const (
+	free    bill = iota // certainly nothing
+	unknown             // up to everything that was reserved
+	counted             // what the provider or the text says
+)
+
 // TestClasses is the table of error classes through the real client library.
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name       string
-		turn       fakellm.Turn
-		class      llm.Class
-		dispatched bool
+		name  string
+		turn  fakellm.Turn
+		class llm.Class
+		bill  bill
 	}{
-		{"429", fakellm.Turn{Status: 429, Code: "rate_limit_exceeded", Message: "slow down"}, llm.ClassRateLimited, false},
-		{"429 without code", fakellm.Turn{Status: 429}, llm.ClassRateLimited, false},
-		{"429 of a quota", fakellm.Turn{Status: 429, Code: "insufficient_quota", Type: "insufficient_quota"}, llm.ClassSpendLimit, false},
-		{"429 of a spend limit", fakellm.Turn{Status: 429, Code: "project_spend_limit_exceeded"}, llm.ClassSpendLimit, false},
-		{"429 of an enforced limit", fakellm.Turn{Status: 429, Type: "rate_limit_error", Code: "enforced_spend_limit_reached"}, llm.ClassSpendLimit, false},
-		{"429 that only talks of quota", fakellm.Turn{Status: 429, Code: "1302", Message: "INSUFFICIENT QUOTA for this minute"}, llm.ClassRateLimited, false},
-		{"402", fakellm.Turn{Status: 402}, llm.ClassSpendLimit, false},
-		{"529", fakellm.Turn{Status: 529, Type: "overloaded_error"}, llm.ClassOverloaded, false},
-		{"529 bare", fakellm.Turn{Status: 529}, llm.ClassOverloaded, false},
-		{"503", fakellm.Turn{Status: 503}, llm.ClassOverloaded, false},
-		{"500", fakellm.Turn{Status: 500, Type: "server_error"}, llm.ClassServer, false},
-		{"500 as web page", fakellm.Turn{Status: 500, Body: "<h1>oops</h1>", ContentType: "text/html"}, llm.ClassServer, false},
-		{"500 as text in error", fakellm.Turn{Status: 500, Body: `{"error":"boom"}`, ContentType: "application/json"}, llm.ClassServer, false},
-		{"502 of a gateway", fakellm.Turn{Status: 502, Body: "bad gateway", ContentType: "text/plain"}, llm.ClassServer, true},
-		{"504 of a gateway", fakellm.Turn{Status: 504}, llm.ClassTimeout, true},
-		{"524 of a gateway", fakellm.Turn{Status: 524}, llm.ClassTimeout, true},
-		{"401", fakellm.Turn{Status: 401, Code: "invalid_api_key"}, llm.ClassAuth, false},
-		{"403", fakellm.Turn{Status: 403}, llm.ClassAuth, false},
-		{"404 of a model", fakellm.Turn{Status: 404, Code: "model_not_found"}, llm.ClassInvalidRequest, false},
-		{"400", fakellm.Turn{Status: 400, Message: "Unknown parameter"}, llm.ClassInvalidRequest, false},
-		{"422 with a list", fakellm.Turn{Status: 422, Body: `{"detail":[{"loc":["body"]}]}`, ContentType: "application/json"}, llm.ClassInvalidRequest, false},
-		{"413", fakellm.Turn{Status: 413}, llm.ClassContextTooLong, false},
-		{"400 too long by code", fakellm.Turn{Status: 400, Code: "context_length_exceeded"}, llm.ClassContextTooLong, false},
-		{"400 too long by text", fakellm.Turn{Status: 400, Message: "This model's maximum context length is 8192 tokens."}, llm.ClassContextTooLong, false},
-		{"400 of a filter", fakellm.Turn{Status: 400, Code: "content_filter"}, llm.ClassRefused, false},
-		{"redirect", fakellm.Turn{Status: 302, Header: map[string]string{"Location": "http://169.254.169.254/"}}, llm.ClassInvalidRequest, true},
-		{"closed without a word", fakellm.Turn{Drop: true}, llm.ClassConnection, true},
-		{"cut in the middle", fakellm.Turn{Text: "a long answer to cut", CutAfter: 2}, llm.ClassConnection, true},
-		{"ended without a finish", fakellm.Turn{Text: "a long answer to end", EndAfter: 2}, llm.ClassConnection, true},
-		{"no finish reason", fakellm.Turn{Text: "text", NoFinish: true}, llm.ClassConnection, true},
-		{"broken piece", fakellm.Turn{Text: "a long answer to break", BrokenAfter: 2}, llm.ClassMalformed, true},
-		{"error event", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","code":"rate_limit_exceeded"}}`}, llm.ClassRateLimited, true},
-		{"error event with number", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","code":529}}`}, llm.ClassOverloaded, true},
-		{"error event of the server", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","type":"server_error"}}`}, llm.ClassServer, true},
-		{"error with status 200", fakellm.Turn{Body: `{"error":{"message":"x","code":429}}`, ContentType: "application/json"}, llm.ClassRateLimited, true},
-		{"a web page", fakellm.Turn{Body: "<html>welcome</html>", ContentType: "text/html"}, llm.ClassInvalidRequest, true},
-		{"a truncated whole", fakellm.Turn{Body: `{"id":"x","choices":[`, ContentType: "application/json"}, llm.ClassMalformed, true},
-		{"refusal", fakellm.Turn{Refusal: "I cannot help with that."}, llm.ClassRefused, true},
-		{"content filter", fakellm.Turn{Text: "half", Finish: "content_filter"}, llm.ClassRefused, true},
-		{"cut by the limit", fakellm.Turn{Text: "half", Finish: "length"}, llm.ClassTruncated, true},
-		{"unknown finish", fakellm.Turn{Text: "half", Finish: "paused"}, llm.ClassMalformed, true},
-		{"tool call", fakellm.Turn{Text: "half", Finish: "tool_calls"}, llm.ClassMalformed, true},
-		{"blank", fakellm.Turn{Text: " \n\u200b"}, llm.ClassEmpty, true},
+		{"429", fakellm.Turn{Status: 429, Code: "rate_limit_exceeded", Message: "slow down"}, llm.ClassRateLimited, free},
+		{"429 without code", fakellm.Turn{Status: 429}, llm.ClassRateLimited, free},
+		{"429 of a quota", fakellm.Turn{Status: 429, Code: "insufficient_quota", Type: "insufficient_quota"}, llm.ClassSpendLimit, free},
+		{"429 of a spend limit", fakellm.Turn{Status: 429, Code: "project_spend_limit_exceeded"}, llm.ClassSpendLimit, free},
+		{"429 of an enforced limit", fakellm.Turn{Status: 429, Type: "rate_limit_error", Code: "enforced_spend_limit_reached"}, llm.ClassSpendLimit, free},
+		{"429 that only talks of quota", fakellm.Turn{Status: 429, Code: "1302", Message: "INSUFFICIENT QUOTA for this minute"}, llm.ClassRateLimited, free},
+		{"402", fakellm.Turn{Status: 402}, llm.ClassSpendLimit, free},
+		{"529", fakellm.Turn{Status: 529, Type: "overloaded_error"}, llm.ClassOverloaded, free},
+		{"529 bare", fakellm.Turn{Status: 529}, llm.ClassOverloaded, free},
+		{"503", fakellm.Turn{Status: 503}, llm.ClassOverloaded, free},
+		{"500", fakellm.Turn{Status: 500, Type: "server_error"}, llm.ClassServer, free},
+		{"500 as web page", fakellm.Turn{Status: 500, Body: "<h1>oops</h1>", ContentType: "text/html"}, llm.ClassServer, free},
+		{"500 as text in error", fakellm.Turn{Status: 500, Body: `{"error":"boom"}`, ContentType: "application/json"}, llm.ClassServer, free},
+		{"502 of a gateway", fakellm.Turn{Status: 502, Body: "bad gateway", ContentType: "text/plain"}, llm.ClassServer, unknown},
+		{"504 of a gateway", fakellm.Turn{Status: 504}, llm.ClassTimeout, unknown},
+		{"524 of a gateway", fakellm.Turn{Status: 524}, llm.ClassTimeout, unknown},
+		{"401", fakellm.Turn{Status: 401, Code: "invalid_api_key"}, llm.ClassAuth, free},
+		{"403", fakellm.Turn{Status: 403}, llm.ClassAuth, free},
+		{"404 of a model", fakellm.Turn{Status: 404, Code: "model_not_found"}, llm.ClassInvalidRequest, free},
+		{"400", fakellm.Turn{Status: 400, Message: "Unknown parameter"}, llm.ClassInvalidRequest, free},
+		{"422 with a list", fakellm.Turn{Status: 422, Body: `{"detail":[{"loc":["body"]}]}`, ContentType: "application/json"}, llm.ClassInvalidRequest, free},
+		{"413", fakellm.Turn{Status: 413}, llm.ClassContextTooLong, free},
+		{"400 too long by code", fakellm.Turn{Status: 400, Code: "context_length_exceeded"}, llm.ClassContextTooLong, free},
+		{"400 too long by text", fakellm.Turn{Status: 400, Message: "This model's maximum context length is 8192 tokens."}, llm.ClassContextTooLong, free},
+		{"400 of a filter", fakellm.Turn{Status: 400, Code: "content_filter"}, llm.ClassRefused, free},
+		{"redirect", fakellm.Turn{Status: 302, Header: map[string]string{"Location": "http://169.254.169.254/"}}, llm.ClassInvalidRequest, free},
+		{"closed without a word", fakellm.Turn{Drop: true}, llm.ClassConnection, unknown},
+		{"cut in the middle", fakellm.Turn{Text: "a long answer to cut", CutAfter: 2}, llm.ClassConnection, counted},
+		{"ended without a finish", fakellm.Turn{Text: "a long answer to end", EndAfter: 2}, llm.ClassConnection, counted},
+		{"no finish reason", fakellm.Turn{Text: "text", NoFinish: true}, llm.ClassConnection, counted},
+		{"broken piece", fakellm.Turn{Text: "a long answer to break", BrokenAfter: 2}, llm.ClassMalformed, counted},
+		{"error event", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","code":"rate_limit_exceeded"}}`}, llm.ClassRateLimited, counted},
+		{"error event with number", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","code":529}}`}, llm.ClassOverloaded, counted},
+		{"error event of the server", fakellm.Turn{Text: "a long answer", ErrorAfter: 1, ErrorEvent: `{"error":{"message":"x","type":"server_error"}}`}, llm.ClassServer, counted},
+		{"error event at once", fakellm.Turn{Body: "data: {\"error\":{\"code\":\"rate_limit_exceeded\"}}\n\n", ContentType: "text/event-stream"}, llm.ClassRateLimited, free},
+		{"error event of the server at once", fakellm.Turn{Body: "data: {\"error\":{\"message\":\"x\"}}\n\n", ContentType: "text/event-stream"}, llm.ClassServer, unknown},
+		{"an empty stream", fakellm.Turn{Body: "\n", ContentType: "text/event-stream"}, llm.ClassConnection, unknown},
+		{"error with status 200", fakellm.Turn{Body: `{"error":{"message":"x","code":429}}`, ContentType: "application/json"}, llm.ClassRateLimited, free},
+		{"a web page", fakellm.Turn{Body: "<html>welcome</html>", ContentType: "text/html"}, llm.ClassInvalidRequest, free},
+		{"a truncated whole", fakellm.Turn{Body: `{"id":"x","choices":[`, ContentType: "application/json"}, llm.ClassMalformed, unknown},
+		{"refusal", fakellm.Turn{Refusal: "I cannot help with that."}, llm.ClassRefused, counted},
+		{"content filter", fakellm.Turn{Text: "half", Finish: "content_filter"}, llm.ClassRefused, counted},
+		{"cut by the limit", fakellm.Turn{Text: "half", Finish: "length"}, llm.ClassTruncated, counted},
+		{"unknown finish", fakellm.Turn{Text: "half", Finish: "paused"}, llm.ClassMalformed, counted},
+		{"tool call", fakellm.Turn{Text: "half", Finish: "tool_calls"}, llm.ClassMalformed, counted},
+		{"blank", fakellm.Turn{Text: " \n\u200b"}, llm.ClassEmpty, counted},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -150,8 +162,8 @@ func TestClasses(t *testing.T) {
 			b := setup(t, nil)
 			fault := b.fault(t, ask(), test.turn)
 			require.Equal(t, test.class, fault.Class, fault.Error())
-			require.Equal(t, test.dispatched, fault.Dispatched)
-			require.Equal(t, test.dispatched, fault.Usage != nil)
+			require.Equal(t, test.bill != free, fault.Dispatched)
+			require.Equal(t, test.bill == counted, fault.Usage != nil)
 			require.Len(t, b.server.Seen(), 1, "asked exactly once: the library's retries are off")
 			require.NotContains(t, fault.Message, "127.0.0.1:")
 		})
@@ -197,7 +209,7 @@ func TestTimeLimit(t *testing.T) {
 	fault := b.fault(t, ask(), fakellm.Turn{Hang: true})
 	require.Equal(t, llm.ClassTimeout, fault.Class)
 	require.True(t, fault.Dispatched)
-	require.True(t, fault.Usage.Estimated)
+	require.Nil(t, fault.Usage, "nobody knows what the model did meanwhile")
 	require.ErrorIs(t, fault, context.DeadlineExceeded)
 	fault = b.fault(t, ask(), fakellm.Turn{Text: "twelve chars", StallAfter: 2})
 	require.Equal(t, llm.ClassTimeout, fault.Class)
@@ -214,7 +226,7 @@ func TestCallerLeaves(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	require.ErrorIs(t, err, context.Canceled)
 	require.True(t, fault.Dispatched, "the provider may charge for what it began")
-	require.NotNil(t, fault.Usage)
+	require.Nil(t, fault.Usage)
 	_, err = llm.Call(ctx, b.registry, ask())
 	require.ErrorAs(t, err, &fault)
 	require.False(t, fault.Dispatched)

@@ -3,8 +3,11 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"time"
+
+	"tollgate/app/llm/fields"
 )
 
 // PracticePrefix is the registry's prefix of the practice model, and PracticeModel
@@ -16,6 +19,9 @@ const (
 
 // PracticeNote stands on every answer that the practice model made up.
 const PracticeNote = "practice answer, not read from your document"
+
+// practiceSentence is what the practice model writes wherever a text is asked for.
+const practiceSentence = "This is a practice answer. It was not read from your document."
 
 // The time an answer of the practice model takes unless set otherwise: long enough
 // that a run is seen running, short enough not to bore.
@@ -59,11 +65,11 @@ func (p *Practice) Call(ctx context.Context, req Request) (Answer, error) {
 	}
 	text, note := practiceText(req, seed)
 	answer := Answer{Text: text, Model: req.Model, Finish: "stop", Note: note, Practice: true,
-		RequestID: "practice-" + shortHex(seed), Usage: practiceUsage(req, text)}
+		RequestID: fmt.Sprintf("practice-%08x", seed&0xffffffff), Usage: practiceUsage(req, text)}
 	if answer.Usage.Output > req.MaxTokens {
 		// As a real model would: it stops at the limit, in the middle.
 		answer.Usage.Output, answer.Finish = req.MaxTokens, "length"
-		answer.Text = cut(text, int(req.MaxTokens)*practiceBytesPerToken)
+		answer.Text = fields.Cut(text, int(req.MaxTokens)*practiceBytesPerToken)
 	}
 	answer.Raw = practiceRaw(answer)
 	return conclude(req, answer, "")
@@ -116,9 +122,7 @@ func practiceText(req Request, seed uint64) (string, string) {
 	if req.Answer == nil {
 		return practiceSentence, PracticeNote
 	}
-	maker := practiceMaker{state: seed}
-	maker.value(req.Answer)
-	return maker.buf.String(), PracticeNote
+	return string(req.Answer.MadeUp(seed, practiceSentence)), PracticeNote
 }
 
 // sampleText is the recorded answer when it fits what is asked. A pipeline whose
@@ -135,7 +139,7 @@ func sampleText(req Request) (string, bool) {
 		}
 		return text, true
 	}
-	if _, _, err := extract(string(req.Sample), req.Answer); err != nil {
+	if _, _, err := fields.Read(string(req.Sample), req.Answer); err != nil {
 		return "", false
 	}
 	return string(req.Sample), true

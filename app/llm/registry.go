@@ -3,6 +3,8 @@ package llm
 import (
 	"fmt"
 	"strings"
+
+	"tollgate/app/llm/fields"
 )
 
 // Model is a model that pipelines may name.
@@ -67,7 +69,7 @@ func (r *Registry) add(entry Entry) error {
 // never called, since nobody has looked at its price.
 func (r *Registry) Provider(model string) (Provider, string, error) {
 	if !r.known[model] {
-		return nil, "", invalid(fmt.Sprintf("The model %q is not set up here. Choose one of the list in the step.", cut(model, 100)))
+		return nil, "", invalid(fmt.Sprintf("The model %q is not set up here. Choose one of the list in the step.", fields.Cut(model, 100)))
 	}
 	prefix, id, _ := strings.Cut(model, "/")
 	return r.providers[prefix], id, nil

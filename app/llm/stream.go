@@ -15,6 +15,7 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
+	"tollgate/app/llm/fields"
 	"tollgate/app/outbound"
 )
 
@@ -102,7 +103,7 @@ func (c *openAICall) run(ctx context.Context, chat openai.ChatCompletionService,
 	}
 	answer := script.answer(c.req)
 	if id := c.header.Get("X-Request-Id"); id != "" {
-		answer.RequestID = cut(id, 200)
+		answer.RequestID = fields.Cut(id, 200)
 	}
 	if err == nil && script.pieces == 0 && script.usage != nil {
 		answer.Finish = firstText(answer.Finish, "stop") // billed and over: complete, and empty
@@ -177,8 +178,8 @@ func (t *transcript) answer(req Request) Answer {
 	if !ok {
 		usage = counted(req, text+refusal, t.pieces)
 	}
-	return Answer{Text: text, Usage: usage, Model: cut(firstText(t.model, req.Model), 200),
-		Finish: cut(t.finish, 200), RequestID: cut(t.id, 200), Raw: t.raw(text, refusal)}
+	return Answer{Text: text, Usage: usage, Model: fields.Cut(firstText(t.model, req.Model), 200),
+		Finish: fields.Cut(t.finish, 200), RequestID: fields.Cut(t.id, 200), Raw: t.raw(text, refusal)}
 }
 
 // raw is the answer in the shape of one that came in one piece: a stream's own

@@ -1,8 +1,6 @@
 package llm
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // wireUsage is the usage block of OpenAI-compatible servers. Pointers tell a
 // literal 0, which is a figure, from a missing one.

@@ -18,7 +18,8 @@ import (
 var roomImports = map[string][]string{
 	"app/engine":           {"app/expr", "app/pipeline", "app/review", "billing/ledger", "tenants"},
 	"app/expr":             {},
-	"app/llm":              {"app/outbound"},
+	"app/llm":              {"app/llm/fields", "app/outbound"},
+	"app/llm/fields":       {},
 	"app/mail":             {"tenants"},
 	"app/outbound":         {},
 	"app/pipeline":         {"app/expr", "tenants"},

@@ -1,17 +1,14 @@
-package llm
+package fields
 
-import (
-	"bytes"
-	"encoding/json"
-)
+import "bytes"
 
 // JSON renders the schema as a JSON Schema object, fields in order. Optional
 // fields are not in "required" and allow null.
 func (s *Schema) JSON() []byte { return s.render(false) }
 
-// strictJSON renders the schema for structured output: providers that enforce a
+// StrictJSON renders the schema for structured output: providers that enforce a
 // schema want every field in "required" and let an optional one be null.
-func (s *Schema) strictJSON() []byte { return s.render(true) }
+func (s *Schema) StrictJSON() []byte { return s.render(true) }
 
 func (s *Schema) render(strict bool) []byte {
 	w := schemaWriter{strict: strict}
@@ -82,7 +79,7 @@ func (w *schemaWriter) choices(choices []string, nullable bool) {
 	w.buf.WriteByte(']')
 }
 
-func (w *schemaWriter) fields(fields []SchemaField) {
+func (w *schemaWriter) fields(fields []Field) {
 	w.buf.WriteString(`,"properties":{`)
 	var required []string
 	for i := range fields {
@@ -105,15 +102,4 @@ func (w *schemaWriter) fields(fields []SchemaField) {
 		w.buf.Write(quote(name))
 	}
 	w.buf.WriteString(`],"additionalProperties":false`)
-}
-
-// quote renders text as a JSON string without escaping HTML.
-func quote(text string) []byte {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(text); err != nil {
-		return []byte(`""`) // a string always encodes
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }

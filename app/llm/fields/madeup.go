@@ -1,4 +1,4 @@
-package llm
+package fields
 
 import (
 	"bytes"
@@ -7,21 +7,28 @@ import (
 	"time"
 )
 
-// practiceSentence is what the practice model writes wherever a text is asked for.
-const practiceSentence = "This is a practice answer. It was not read from your document."
-
-// practiceDay is the day around which dates are made up: a fixed one, since the
+// aDay is the day around which dates are made up: a fixed one, since the
 // same request must get the same answer tomorrow.
-var practiceDay = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
+var aDay = time.Date(2026, time.March, 2, 9, 0, 0, 0, time.UTC)
 
-// practiceMaker writes a value that fits a schema, from a seed.
-type practiceMaker struct {
-	buf   bytes.Buffer
-	state uint64
+// MadeUp is a value that fits the schema: the first of the choices, sentence for
+// every text, and the rest from seed. The same arguments give the same value. The
+// schema must pass Check.
+func (s *Schema) MadeUp(seed uint64, sentence string) []byte {
+	m := maker{state: seed, sentence: sentence}
+	m.value(s)
+	return m.buf.Bytes()
+}
+
+// maker writes a made-up value.
+type maker struct {
+	buf      bytes.Buffer
+	state    uint64
+	sentence string
 }
 
 // next steps a splitmix64 generator: tiny, and the same in every release of Go.
-func (m *practiceMaker) next(n uint64) uint64 {
+func (m *maker) next(n uint64) uint64 {
 	m.state += 0x9e3779b97f4a7c15
 	z := m.state
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -29,10 +36,10 @@ func (m *practiceMaker) next(n uint64) uint64 {
 	return (z ^ z>>31) % n
 }
 
-func (m *practiceMaker) value(s *Schema) {
+func (m *maker) value(s *Schema) {
 	switch s.Shape {
 	case ShapeText:
-		m.buf.Write(quote(practiceSentence))
+		m.buf.Write(quote(m.sentence))
 	case ShapeNumber:
 		fmt.Fprintf(&m.buf, "%d.%02d", 10+m.next(990), m.next(100))
 	case ShapeInteger:
@@ -52,11 +59,11 @@ func (m *practiceMaker) value(s *Schema) {
 	}
 }
 
-func (m *practiceMaker) instant() time.Time {
-	return practiceDay.AddDate(0, 0, int(m.next(90))) //nolint:gosec // below 90
+func (m *maker) instant() time.Time {
+	return aDay.AddDate(0, 0, int(m.next(90))) //nolint:gosec // below 90
 }
 
-func (m *practiceMaker) list(item *Schema) {
+func (m *maker) list(item *Schema) {
 	m.buf.WriteByte('[')
 	m.value(item)
 	m.buf.WriteByte(',')
@@ -64,7 +71,7 @@ func (m *practiceMaker) list(item *Schema) {
 	m.buf.WriteByte(']')
 }
 
-func (m *practiceMaker) record(fields []SchemaField) {
+func (m *maker) record(fields []Field) {
 	m.buf.WriteByte('{')
 	for i := range fields {
 		if i > 0 {
@@ -76,5 +83,3 @@ func (m *practiceMaker) record(fields []SchemaField) {
 	}
 	m.buf.WriteByte('}')
 }
-
-func shortHex(seed uint64) string { return fmt.Sprintf("%08x", seed&0xffffffff) }

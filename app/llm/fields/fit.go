@@ -1,4 +1,4 @@
-package llm
+package fields
 
 import (
 	"bytes"
@@ -59,7 +59,7 @@ func (f *fitter) record(s *Schema, v any, path string) error {
 	return nil
 }
 
-func (f *fitter) field(field *SchemaField, object map[string]any, path string) error {
+func (f *fitter) field(field *Field, object map[string]any, path string) error {
 	v, given := object[field.Name]
 	switch {
 	case v == nil && field.Optional:
@@ -92,7 +92,7 @@ func (f *fitter) list(s *Schema, v any, path string) error {
 func (f *fitter) text(v any, path string) error {
 	switch v := v.(type) {
 	case string:
-		text, mended := cleanText(v)
+		text, mended := Clean(v)
 		if mended {
 			f.repaired(path, "characters that cannot be stored were replaced by �")
 		}
@@ -121,7 +121,7 @@ func (f *fitter) number(s *Schema, v any, path string) error {
 		return misfit(path, want, v)
 	}
 	if !bounded(number.String()) {
-		return fmt.Errorf("%s is a number beyond all use: %s", place(path), cut(number.String(), 40))
+		return fmt.Errorf("%s is a number beyond all use: %s", place(path), Cut(number.String(), 40))
 	}
 	digits := number.String()
 	if s.Shape == ShapeInteger {
@@ -200,7 +200,7 @@ func choiceList(choices []string) string {
 	for i, choice := range choices {
 		quotedChoices[i] = string(quote(choice))
 	}
-	return cut(strings.Join(quotedChoices, ", "), 300)
+	return Cut(strings.Join(quotedChoices, ", "), 300)
 }
 
 func (f *fitter) instant(v any, path, layout, want string) error {
@@ -231,9 +231,9 @@ func describe(v any) string {
 	case nil:
 		return "null"
 	case string:
-		return "the text " + string(quote(cut(v, 60)))
+		return "the text " + string(quote(Cut(v, 60)))
 	case json.Number:
-		return "the number " + cut(v.String(), 40)
+		return "the number " + Cut(v.String(), 40)
 	case bool:
 		return strconv.FormatBool(v)
 	case []any:

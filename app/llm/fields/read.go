@@ -1,4 +1,4 @@
-package llm
+package fields
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ const (
 	maxObjects = 64
 )
 
-// extract finds the object that was asked for in an answer and fits it to the
+// Read finds the object that was asked for in an answer and fits it to the
 // schema. Around the object there may be fences, prose, thoughts and further
 // brackets; it is found by parsing, never by cutting text at marks, since any mark
 // may also stand inside a value. Two different objects that both fit are an error:
 // guessing is not ours.
-func extract(text string, schema *Schema) (json.RawMessage, []string, error) {
+func Read(text string, schema *Schema) (json.RawMessage, []string, error) {
 	objects, repairs, err := findObjects(withoutThoughts(text))
 	if err != nil {
 		return nil, nil, err
@@ -215,7 +215,7 @@ func readObject(dec *json.Decoder, depth int) (any, error) {
 			return nil, errors.New("a key is not a text")
 		}
 		if _, twice := object[key]; twice {
-			return nil, fmt.Errorf("the key %q stands twice", cut(key, 60))
+			return nil, fmt.Errorf("the key %q stands twice", Cut(key, 60))
 		}
 		if object[key], err = readValue(dec, depth+1); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package llm
+package fields
 
 import (
 	"encoding/json"
@@ -9,22 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func record(fields ...SchemaField) *Schema { return &Schema{Shape: ShapeRecord, Fields: fields} }
+func record(fields ...Field) *Schema { return &Schema{Shape: ShapeRecord, Fields: fields} }
 
-func field(name string, shape Shape) SchemaField {
-	return SchemaField{Name: name, Schema: Schema{Shape: shape}}
+func field(name string, shape Shape) Field {
+	return Field{Name: name, Schema: Schema{Shape: shape}}
 }
 
-func optional(name string, shape Shape) SchemaField {
-	return SchemaField{Name: name, Optional: true, Schema: Schema{Shape: shape}}
+func optional(name string, shape Shape) Field {
+	return Field{Name: name, Optional: true, Schema: Schema{Shape: shape}}
 }
 
-func choice(name string, choices ...string) SchemaField {
-	return SchemaField{Name: name, Schema: Schema{Shape: ShapeChoice, Choices: choices}}
+func choice(name string, choices ...string) Field {
+	return Field{Name: name, Schema: Schema{Shape: ShapeChoice, Choices: choices}}
 }
 
-// TestExtract: what fits, in the form it is handed on, and how many repairs it took.
-func TestExtract(t *testing.T) {
+// TestRead: what fits, in the form it is handed on, and how many repairs it took.
+func TestRead(t *testing.T) {
 	t.Parallel()
 	note := record(field("note", ShapeText))
 	tests := []struct {
@@ -60,13 +60,13 @@ func TestExtract(t *testing.T) {
 		{"choice exact among look-alikes", record(choice("c", "a", "A")), `{"c":"A"}`, `{"c":"A"}`, 0},
 		{"date", record(field("d", ShapeDate)), `{"d":"2028-02-29"}`, `{"d":"2028-02-29"}`, 0},
 		{"time", record(field("d", ShapeTime)), `{"d":"2028-02-29T23:59:00+09:00"}`, `{"d":"2028-02-29T23:59:00+09:00"}`, 0},
-		{"empty list", record(SchemaField{Name: "l", Schema: Schema{Shape: ShapeList, Item: &Schema{Shape: ShapeText}}}), `{"l":[]}`, `{"l":[]}`, 0},
+		{"empty list", record(Field{Name: "l", Schema: Schema{Shape: ShapeList, Item: &Schema{Shape: ShapeText}}}), `{"l":[]}`, `{"l":[]}`, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, test.schema.Check())
-			data, repairs, err := extract(test.text, test.schema)
+			data, repairs, err := Read(test.text, test.schema)
 			if test.want == "" {
 				require.Error(t, err)
 				return
@@ -78,11 +78,11 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestExtractSaysWhatIsWrong: each misfit names the place, what was asked and what
+// TestReadSaysWhatIsWrong: each misfit names the place, what was asked and what
 // came.
-func TestExtractSaysWhatIsWrong(t *testing.T) {
+func TestReadSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	lines := record(SchemaField{Name: "lines", Schema: Schema{Shape: ShapeList, Item: record(field("amount", ShapeNumber))}})
+	lines := record(Field{Name: "lines", Schema: Schema{Shape: ShapeList, Item: record(field("amount", ShapeNumber))}})
 	tests := []struct {
 		name   string
 		schema *Schema
@@ -116,31 +116,31 @@ func TestExtractSaysWhatIsWrong(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := extract(test.text, test.schema)
+			_, _, err := Read(test.text, test.schema)
 			require.ErrorContains(t, err, test.want)
 		})
 	}
 }
 
-// TestExtractIsLinear: texts made to be read many times over are read in time.
-func TestExtractIsLinear(t *testing.T) {
+// TestReadIsLinear: texts made to be read many times over are read in time.
+func TestReadIsLinear(t *testing.T) {
 	t.Parallel()
 	schema := record(field("n", ShapeText))
 	const size = 1 << 18
 	for _, unit := range []string{"{", `{"`, `{"a`, `{"a"`, `{"a":`, `{"a":{"b":1},`, `{ `, `{"\`, `{"{`, `[`, `"`, `{}`, `{"a":1}`, "{\"a\":\"\n", "{\"a\":\"\n\"}"} {
 		began := time.Now()
-		_, _, err := extract(strings.Repeat(unit, size/len(unit)), schema)
+		_, _, err := Read(strings.Repeat(unit, size/len(unit)), schema)
 		require.Error(t, err, unit)
 		require.Less(t, time.Since(began), 5*time.Second, unit)
 	}
 }
 
-// FuzzExtract: whatever a model writes, the reader ends without panic, and what it
+// FuzzRead: whatever a model writes, the reader ends without panic, and what it
 // hands on fits the schema: reading it again gives the same.
-func FuzzExtract(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	schema := record(field("note", ShapeText), field("total", ShapeNumber), optional("count", ShapeInteger), optional("due", ShapeDate),
-		optional("urgent", ShapeYesNo), SchemaField{Name: "c", Optional: true, Schema: Schema{Shape: ShapeChoice, Choices: []string{"a", "b"}}},
-		SchemaField{Name: "lines", Optional: true, Schema: Schema{Shape: ShapeList, Item: record(field("x", ShapeText))}})
+		optional("urgent", ShapeYesNo), Field{Name: "c", Optional: true, Schema: Schema{Shape: ShapeChoice, Choices: []string{"a", "b"}}},
+		Field{Name: "lines", Optional: true, Schema: Schema{Shape: ShapeList, Item: record(field("x", ShapeText))}})
 	for _, text := range []string{
 		`{"note":"x","total":1}`, "```json\n{\"note\":\"a```b\",\"total\":\"2.50\"}\n``` [1]", `{"note":"\ud83d","total":1e400}`,
 		`{"note":"` + "\n" + `","total":1,"count":3.0,"due":"2027-01-31","urgent":"yes","c":"A","lines":[{"x":1}]}`, `"{\"note\":\"x\",\"total\":1}"`,
@@ -149,7 +149,7 @@ func FuzzExtract(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		data, _, err := extract(text, schema)
+		data, _, err := Read(text, schema)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
@@ -157,7 +157,7 @@ func FuzzExtract(f *testing.F) {
 		require.True(t, json.Valid(data), "%s", data)
 		require.NotContains(t, string(data), "\x00")
 		require.NotContains(t, string(data), `\u0000`)
-		again, repairs, err := extract(string(data), schema)
+		again, repairs, err := Read(string(data), schema)
 		require.NoError(t, err)
 		require.Equal(t, string(data), string(again))
 		require.Empty(t, repairs)
