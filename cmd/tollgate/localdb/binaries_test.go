@@ -18,7 +18,7 @@ func fakePostgres(t *testing.T, version string) string {
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	for _, name := range []string{"initdb", "postgres"} {
 		script := fmt.Sprintf("#!/bin/sh\necho '%s (PostgreSQL) %s'\n", name, version)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755))
+		require.NoError(t, writeFile(filepath.Join(dir, name), []byte(script), 0o755))
 	}
 	return dir
 }

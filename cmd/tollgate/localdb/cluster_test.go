@@ -16,7 +16,7 @@ func picky(t *testing.T, refused, then string) binaries {
 	dir := newDir(t)
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	script := "#!/bin/sh\ncase \"$*\" in " + refused + ") echo 'initdb: error: invalid locale name' >&2; exit 1;; esac\n" + then + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "initdb"), []byte(script), 0o755))
+	require.NoError(t, writeFile(filepath.Join(dir, "initdb"), []byte(script), 0o755))
 	return binaries{dir: dir}
 }
 

@@ -126,7 +126,7 @@ func fakeNpm(t *testing.T, tgz []byte, script string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "archive.tgz"), tgz, 0o600))
 	npm := filepath.Join(dir, "npm")
 	text := "#!/bin/sh\nHERE='" + dir + "'\nfor DEST in \"$@\"; do :; done\n" + script + "\n"
-	require.NoError(t, os.WriteFile(npm, []byte(text), 0o700))
+	require.NoError(t, writeFile(npm, []byte(text), 0o700))
 	return npm
 }
 

@@ -197,7 +197,14 @@ func copyFile(from, to string, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(to, raw, mode), os.Chmod(to, mode))
+	return writeFile(to, raw, mode)
+}
+
+// writeFile writes a file that may be run at once: see writeEntry.
+func writeFile(path string, raw []byte, mode os.FileMode) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return errors.Join(os.WriteFile(path, raw, mode), os.Chmod(path, mode))
 }
 
 // newDir names a folder that the database may make, whoever runs the test. It is

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Bounds of an archive, several times what the pinned ones hold.
@@ -89,6 +90,10 @@ func writeEntry(root *os.Root, name string, content io.Reader) error {
 	if path.Dir(name) == "bin" {
 		mode = 0o755
 	}
+	// A child started meanwhile would hold the file open for writing until it runs its
+	// program, and a file open for writing cannot be run ("text file busy").
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 	if err != nil {
 		return err
