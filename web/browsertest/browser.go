@@ -2,8 +2,10 @@ package browsertest
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +16,8 @@ import (
 // well under a second; machines that build at the same time need much more.
 const stepLimit = 60 * time.Second
 
-// Browser is one running Chromium. It ends with its test.
+// Browser is one running Chromium. Tests that run at the same time share one;
+// it ends when the last of them does.
 type Browser struct {
 	ctx context.Context
 }
@@ -22,7 +25,16 @@ type Browser struct {
 // names are the programs that count as a Chromium, best first.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 
-// Start launches a Chromium with an empty profile, or skips the test.
+// shared is the Chromium that tests of this process use at the moment.
+var shared struct {
+	sync.Mutex
+	browser *Browser
+	users   int
+	stop    func()
+}
+
+// Start gives the Chromium of this process, launched if needed with an empty
+// profile, or skips the test.
 func Start(t testing.TB) *Browser {
 	t.Helper()
 	path := find()
@@ -32,6 +44,36 @@ func Start(t testing.TB) *Browser {
 		}
 		t.Skip("no Chromium found: install the package chromium to run the browser tests")
 	}
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.browser == nil {
+		browser, stop, err := launch(path)
+		if err != nil {
+			t.Fatalf("start Chromium: %v", err)
+		}
+		shared.browser, shared.stop = browser, stop
+	}
+	shared.users++
+	t.Cleanup(leave)
+	return shared.browser
+}
+
+// leave ends the Chromium after its last user.
+func leave() {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.users--; shared.users == 0 {
+		shared.stop()
+		shared.browser, shared.stop = nil, nil
+	}
+}
+
+// launch starts a Chromium. What it returns stops it and removes its profile.
+func launch(path string) (*Browser, func(), error) {
+	profile, err := os.MkdirTemp("", "browsertest")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a profile folder: %w", err)
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path),
 		chromedp.NoSandbox, // root in a container has no sandbox; the pages are our own
@@ -39,25 +81,30 @@ func Start(t testing.TB) *Browser {
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("hide-scrollbars", true),
-		chromedp.UserDataDir(t.TempDir()),
+		chromedp.UserDataDir(profile),
 	)
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
+	stop := func() {
+		cancel()
+		stopAllocator()
+		// A file the browser still writes is left to the system's own clean-up.
+		_ = os.RemoveAll(profile)
+	}
 	// The browser lives as long as the context of its first step, so that one
 	// gets no time limit of its own; a watch stands in for it.
 	started := make(chan error, 1)
 	go func() { started <- chromedp.Do(ctx) }()
 	select {
-	case err := <-started:
-		if err != nil {
-			t.Fatalf("start Chromium: %v", err)
-		}
+	case err = <-started:
 	case <-time.After(stepLimit):
-		t.Fatalf("start Chromium: no answer within %s", stepLimit)
+		err = fmt.Errorf("no answer within %s", stepLimit)
 	}
-	return &Browser{ctx: ctx}
+	if err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return &Browser{ctx: ctx}, stop, nil
 }
 
 func find() string {
