@@ -90,7 +90,7 @@ func TestS36DeepNesting(t *testing.T) {
 	req.Answer = noteOnly()
 	req.MaxTokens = llm.MaxTokensCeiling
 	for name, text := range map[string]string{
-		"lists":           strings.Repeat("[", 10<<20),
+		"lists":           strings.Repeat("[", 1<<20),
 		"lists, closed":   strings.Repeat("[", 1<<19) + strings.Repeat("]", 1<<19),
 		"objects":         strings.Repeat(`{"a":`, 1<<18),
 		"braces":          strings.Repeat("{", 1<<20),
