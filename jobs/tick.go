@@ -8,6 +8,7 @@ import (
 
 	"tollgate/app/engine"
 	"tollgate/billing/ledger"
+	"tollgate/tenants"
 )
 
 // ticker runs the ticks of a working process until it is stopped.
@@ -28,6 +29,7 @@ const (
 	timerEvery = 500 * time.Millisecond
 	watchEvery = 2 * time.Second
 	sweepEvery = 30 * time.Second
+	tidyEvery  = 10 * time.Minute
 )
 
 // tickLimit bounds one tick, so that a database that hangs cannot silence the others.
@@ -50,6 +52,9 @@ func startTicks(config Config, jobs engine.Jobs) *ticker {
 	t.run(ctx, config.Log, "holds", sweepEvery, func(ctx context.Context) error {
 		_, err := ledger.ExpireHolds(ctx, config.DB)
 		return err
+	})
+	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
+		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)
 	})
 	return t
 }

@@ -46,7 +46,7 @@ func dev(ctx context.Context, p *program) error {
 	defer socket.Close()
 	alone := p.config.DatabaseURL == ""
 	if alone {
-		server, err := localdb.Start(ctx, localdb.Options{Dir: filepath.Join(dir, "postgres"), Log: log, Download: p.flags.download})
+		server, err := localdb.Start(ctx, localdb.Options{Dir: dir, Log: log, Download: p.flags.download})
 		if err != nil {
 			return err
 		}
@@ -117,12 +117,12 @@ func (p *program) completeConfig(dir string, socket net.Listener) error {
 		return nil
 	}
 	var err error
-	p.config.Secret, err = localSecret(filepath.Join(dir, "secret"))
+	p.config.Secret, err = localSecret(dir)
 	return err
 }
 
-// dataDir is the folder of the local mode. Postgres may run as another user, who must
-// be able to pass through it.
+// dataDir is the folder of the local mode. The local Postgres makes it where it is not
+// there, so that it can reach it whatever user it runs as.
 func (p *program) dataDir() (string, error) {
 	dir := p.flags.data
 	if dir == "" {
@@ -135,19 +135,15 @@ func (p *program) dataDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--data %s: %w", p.flags.data, err)
 	}
-	if err := os.MkdirAll(dir, 0o711); err != nil {
-		return "", fmt.Errorf("cannot make the data folder; choose another with --data: %w", err)
-	}
 	return dir, nil
 }
 
 // localSecret reads the secret that links and codes are derived from, or makes it.
-func localSecret(path string) ([]byte, error) {
+func localSecret(dir string) ([]byte, error) {
+	path := filepath.Join(dir, "secret")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		secret := make([]byte, 32)
-		_, _ = rand.Read(secret) // never fails
-		return secret, os.WriteFile(path, []byte(hex.EncodeToString(secret)+"\n"), 0o600)
+		return newLocalSecret(dir, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the local secret: %w", err)
@@ -157,6 +153,21 @@ func localSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is damaged; remove it to make a new one, which ends all open links", path)
 	}
 	return secret, nil
+}
+
+// newLocalSecret writes a fresh secret whole or not at all: a kill in the middle leaves
+// none, and the next start makes another.
+func newLocalSecret(dir, path string) ([]byte, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot make the data folder; choose another with --data: %w", err)
+	}
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	half := path + ".new"
+	if err := os.WriteFile(half, []byte(hex.EncodeToString(secret)+"\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("keep the local secret: %w", err)
+	}
+	return secret, os.Rename(half, path)
 }
 
 func stopDatabase(server *localdb.Server, log *slog.Logger) {
