@@ -19,21 +19,29 @@
 //		}
 //	}
 //
-// The gallery in gallery.templ shows each component in each state and is the
-// quickest place to see what there is.
+// Package gallery shows each component in each state, and whole pages, and is
+// the quickest place to see what there is.
 //
 //   - Frame: [Layout] inside a workspace, [PlainLayout] for pages that stand
-//     alone. [PageHead] opens the page, [Section] parts it, [Columns] and
-//     [WithPanel] put things side by side, [Lost] is the body of an error page.
-//   - Acting: [Button], [PostButton], [Actions], [Form], [Field],
-//     [ErrorSummary], [Decision], [Deadline].
+//     alone. [PageHead] opens the page, [Section] parts it, [Columns],
+//     [Overview] and [WithPanel] put things side by side, [Stack] one under the
+//     other, [Raised] lifts the one thing to act on. [Lost] is the body of an
+//     error page, [Alone] of a single short form, [ReviewPage] of a question.
+//   - Acting: [Button], [PostButton], [Actions], [Form], [Inline], [Field],
+//     [ErrorSummary], [Decision], [Deadline], [Aside].
 //   - Listing: [Rows], [Tasks], [Table], [Pairs], [Facts], [Tiles], [Feature],
 //     [Outline], [Chain], [Filters], [Pager], [More], [Empty].
 //   - State: [Badge], [Notice], [LiveDot], [LiveRegion], [Meter], [Progress],
 //     [Timeline], [Split].
-//   - Values: [Code], [Value], [FileTag], [ByAI], [Panel] with [Fold].
+//   - Values: [Code], [Value], [Said], [FileTag], [ByAI], [Panel] with [Fold].
 //   - Words: [Dollars], [Money], [Count], [Duration], [When] and the rest of
 //     words.go and when.go. All are pure; times come in, with now and the zone.
+//
+// Between components a page may use plain elements with the classes "prose"
+// (running text), "small", "meta" (small and quiet), "muted", "figure" (numbers
+// that must not break), "big" (one large number), "line" (things on one line)
+// and "unseen" (for screen readers only). Everything else of the stylesheet
+// belongs to a component.
 //
 // # Forms
 //
