@@ -34,6 +34,8 @@ type encoder struct {
 	max int
 }
 
+// The size is looked at before every value, not at the end: a formula can make a small
+// tree of shared parts that would be larger than memory once written out.
 func (e *encoder) value(v any, depth int) error {
 	if len(e.out) > e.max {
 		return fmt.Errorf("the value takes more than %d bytes as JSON", e.max)
@@ -65,6 +67,8 @@ func (e *encoder) value(v any, depth int) error {
 	return nil
 }
 
+// Numbers are written in the digits they came in; only their grammar is looked at,
+// since Go code can put anything into a json.Number.
 func (e *encoder) digits(n json.Number) error {
 	if len(n) == 0 || numberLength([]byte(n)) != len(n) {
 		return fmt.Errorf("%q is not a number as JSON writes it", clip(Plain(string(n)), 40))
@@ -73,6 +77,8 @@ func (e *encoder) digits(n json.Number) error {
 	return nil
 }
 
+// Floats come from Go code alone. The shortest digits that give the float back are
+// written; what JSON has no digits for is refused, never made null in silence.
 func (e *encoder) float(f float64) error {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return fmt.Errorf("JSON has no number for %v", f)
@@ -98,6 +104,7 @@ func (e *encoder) list(list []any, depth int) error {
 	return nil
 }
 
+// Names are sorted by bytes, which is what makes digests of equal values equal.
 func (e *encoder) record(m map[string]any, depth int) error {
 	if depth >= MaxDepth {
 		return fmt.Errorf("lists and records are nested deeper than %d levels", MaxDepth)
@@ -130,6 +137,8 @@ func within(part string, depth int, err error) error {
 
 const hexDigits = "0123456789abcdef"
 
+// Only what JSON demands is escaped, so that text stays readable where it is stored.
+// A page that embeds JSON has to escape for its own surroundings.
 func (e *encoder) text(s string) error {
 	e.out = append(e.out, '"')
 	for i := 0; i < len(s); {

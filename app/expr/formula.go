@@ -105,6 +105,7 @@ func isName(s string) bool {
 	return true
 }
 
+// The bounds come before the parser, whose own work they bound.
 func checkSource(src string) error {
 	switch {
 	case strings.TrimSpace(src) == "":
@@ -187,6 +188,7 @@ func lookUp(r Ref, scope Scope) (any, error) {
 	return v, nil
 }
 
+// Every missing value is told in the same words, whichever way it was reached.
 func nothingAt(place string) string {
 	return "There is nothing at " + clip(Plain(place), 120) + ". Choose another value, or say what to take instead with default(…)."
 }
@@ -252,6 +254,8 @@ var dialect = sync.OnceValue(func() *cel.Env {
 	return env
 })
 
+// All functions take and give any type: what does not fit is told at run time, in our
+// words, with the values at hand.
 func declare(name string, args int, f function) cel.EnvOption {
 	dyn := make([]*cel.Type, args)
 	for i := range dyn {
@@ -322,6 +326,7 @@ func (costs) CallCost(_, _ string, args []ref.Val, result ref.Val) *uint64 {
 	return &cost
 }
 
+// Lists and records cost nothing as such: going through them is counted per entry.
 func weight(v ref.Val) uint64 {
 	switch v := v.(type) {
 	case types.String:

@@ -61,6 +61,7 @@ func oneText(f func(string) string) func([]ref.Val) ref.Val {
 	}
 }
 
+// Both types are checked in one place, so that the functions themselves see only text.
 func twoTexts(f func(a, b string) ref.Val) func([]ref.Val) ref.Val {
 	return func(args []ref.Val) ref.Val {
 		a, okA := args[0].(types.String)
@@ -72,6 +73,7 @@ func twoTexts(f func(a, b string) ref.Val) func([]ref.Val) ref.Val {
 	}
 }
 
+// Texts are counted in characters, as people count, not in bytes.
 func callSize(args []ref.Val) ref.Val {
 	switch v := args[0].(type) {
 	case types.String:
@@ -91,6 +93,7 @@ func indexOf(s, part string) ref.Val {
 	return types.Int(utf8.RuneCountInString(s[:i]))
 }
 
+// An empty separator would split between characters, which is never what is meant.
 func split(s, sep string) ref.Val {
 	if sep == "" || strings.Count(s, sep) >= maxNodes {
 		return refuse("split needs a separator, and gives at most %d parts", maxNodes)
@@ -101,6 +104,7 @@ func split(s, sep string) ref.Val {
 func asciiLower(s string) string { return strings.Map(asciiCase('A', 'Z', 'a'-'A'), s) }
 func asciiUpper(s string) string { return strings.Map(asciiCase('a', 'z', 'A'-'a'), s) }
 
+// Letters outside ASCII stay, for keys and codes that must not depend on a language.
 func asciiCase(from, to, shift rune) func(rune) rune {
 	return func(r rune) rune {
 		if r >= from && r <= to {
@@ -110,6 +114,7 @@ func asciiCase(from, to, shift rune) func(rune) rune {
 	}
 }
 
+// The length is known before anything is built: each match changes it by the same amount.
 func callReplace(args []ref.Val) ref.Val {
 	s, a := args[0].(types.String)
 	old, b := args[1].(types.String)
@@ -149,6 +154,7 @@ func offset(s string, n int) int {
 	return len(s)
 }
 
+// Entries are put into words first, so amounts and numbers join as they are shown.
 func callJoin(args []ref.Val) ref.Val {
 	list, ok := args[0].(traits.Lister)
 	sep := types.String(", ")
@@ -188,6 +194,8 @@ func callText(args []ref.Val) ref.Val {
 	return types.String(out)
 }
 
+// Only the digits that JSON takes are a number. A comma means thousands to some and
+// decimals to others, so it is refused.
 func callNumber(args []ref.Val) ref.Val {
 	if isNumber(args[0]) {
 		return args[0]
@@ -237,6 +245,7 @@ func callRound(args []ref.Val) ref.Val {
 	return fromDecimal(out)
 }
 
+// Money keeps its currency.
 func callAbs(args []ref.Val) ref.Val {
 	if n, err := order(args[0], zeroLike(args[0])); err == nil && n < 0 {
 		return negate(args[0])
@@ -281,6 +290,7 @@ func extreme(name string, better func(int) bool) func([]ref.Val) ref.Val {
 	}
 }
 
+// The sum of nothing is 0; otherwise the first entry decides whether money is summed.
 func callSum(args []ref.Val) ref.Val {
 	list, ok := args[0].(traits.Lister)
 	if !ok {
@@ -303,6 +313,7 @@ func callFirst(args []ref.Val) ref.Val { return entryAt("first", args[0], 0) }
 
 func callLast(args []ref.Val) ref.Val { return entryAt("last", args[0], -1) }
 
+// An empty list is a missing value, not a mistake, so that default can stand in.
 func entryAt(name string, v ref.Val, i int) ref.Val {
 	list, ok := v.(traits.Lister)
 	if !ok {
@@ -317,6 +328,7 @@ func entryAt(name string, v ref.Val, i int) ref.Val {
 	return list.Get(types.Int(i))
 }
 
+// A date alone is its beginning in UTC, which is enough to compare dates.
 func callTimestamp(args []ref.Val) ref.Val {
 	s, ok := args[0].(types.String)
 	if !ok {

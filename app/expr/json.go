@@ -62,6 +62,7 @@ type decoder struct {
 // maxPathParts bounds the place named in an error, which hostile input controls.
 const maxPathParts = 12
 
+// The place is cut to a few parts: hostile input chooses its names and depth.
 func (d *decoder) at(err error) *BadJSON {
 	path := ""
 	for i, part := range d.path {
@@ -96,6 +97,7 @@ func (d *decoder) peek() byte {
 	return 0
 }
 
+// Recursion is bounded here and nowhere else: every list and record passes through.
 func (d *decoder) value(depth int) (any, error) {
 	switch c := d.peek(); {
 	case c == '{' || c == '[':
@@ -126,6 +128,7 @@ func (d *decoder) word() (any, error) {
 	return nil, d.unexpected()
 }
 
+// Broken UTF-8 is told apart from a wrong character, as the fix is another one.
 func (d *decoder) unexpected() error {
 	if d.pos >= len(d.data) {
 		return errors.New("the JSON ends too early")
@@ -193,6 +196,8 @@ func (d *decoder) record(depth int) (any, error) {
 	}
 }
 
+// A name that comes twice is refused rather than the last one taken: two readers of
+// the same bytes must never see two different values.
 func (d *decoder) entry(out map[string]any, depth int) error {
 	if d.peek() != '"' {
 		return d.unexpected()

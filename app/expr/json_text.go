@@ -48,6 +48,7 @@ func (d *decoder) plainRun(start int) (string, error) {
 	return "", errors.New("the text is not valid UTF-8")
 }
 
+// Runs between escapes are checked and copied whole.
 func (d *decoder) escapedText(start int) (string, error) {
 	var out []byte
 	for d.pos < len(d.data) {

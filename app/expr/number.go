@@ -47,6 +47,7 @@ func (n number) decimal() (*apd.Decimal, error) {
 	return d, fits(d)
 }
 
+// One sentence for every way of being too long; which limit it was helps nobody.
 func tooLong() error {
 	return sentencef("this number takes more than %d digits; formulas do not compute with such numbers", maxDigits)
 }
@@ -122,6 +123,7 @@ func compute(op string, a, b *apd.Decimal) ref.Val {
 // quotientDigits is how many significant digits a division keeps at least.
 const quotientDigits = 34
 
+// The precision is chosen so that a quotient which ends is exact.
 func divide(op string, a, b *apd.Decimal) ref.Val {
 	if b.IsZero() {
 		return types.WrapErr(sentencef("this divides by zero"))

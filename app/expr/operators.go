@@ -65,6 +65,7 @@ func integers(op string, x, y int64) ref.Val {
 	return types.Int(out)
 }
 
+// The product is made in 128 bits of magnitude, where nothing can be lost unseen.
 func multiply(x, y int64) (int64, bool) {
 	hi, lo := bits.Mul64(magnitude(x), magnitude(y))
 	if hi != 0 {
@@ -76,6 +77,7 @@ func multiply(x, y int64) (int64, bool) {
 	return int64(lo), lo <= math.MaxInt64
 }
 
+// The smallest integer has no positive counterpart in 64 bits with a sign.
 func magnitude(x int64) uint64 {
 	if x < 0 {
 		return -uint64(x)
@@ -117,6 +119,7 @@ func withMoney(op string, a, b ref.Val) (ref.Val, bool) {
 	return nil, false
 }
 
+// Exchange rates are nobody's guess to make.
 func mixed(x, y amount) ref.Val {
 	return refuse("amounts in %s and %s cannot be combined", clip(Plain(x.currency), 12), clip(Plain(y.currency), 12))
 }
@@ -150,6 +153,7 @@ func bounded(n int, build func() string) ref.Val {
 	return types.String(build())
 }
 
+// Times and spans keep CEL's own arithmetic, which is exact and bounded already.
 func withTime(op string, a, b ref.Val) (ref.Val, bool) {
 	if !isTime(a) || !isTime(b) {
 		return nil, false
@@ -210,6 +214,7 @@ func order(a, b ref.Val) (int, error) {
 	return 0, sentencef("%s cannot be compared with %s", kindWord(a), kindWord(b))
 }
 
+// Two integers, by far the most common pair, never become decimals.
 func orderNumbers(a, b ref.Val) (int, error) {
 	if x, ok := a.(types.Int); ok {
 		if y, ok := b.(types.Int); ok {
@@ -249,6 +254,8 @@ func equal(a, b ref.Val) ref.Val {
 	return types.Bool(same)
 }
 
+// Shared parts can make a value exponentially larger than it is in memory, so the
+// entries that are compared are counted.
 func same(a, b ref.Val, left *int, depth int) (bool, error) {
 	if *left--; *left < 0 || depth > MaxDepth {
 		return false, sentencef("the values are too large to compare")

@@ -72,6 +72,7 @@ func (w *rewriter) fail(e ast.Expr, message string) {
 	}
 }
 
+// Comprehensions are what CEL's loops became; everything else is as written.
 func (w *rewriter) walk(e ast.Expr) {
 	if w.problem != nil {
 		return
@@ -139,6 +140,7 @@ func (w *rewriter) chain(e ast.Expr) (Ref, bool) {
 	}
 }
 
+// Only an index that is spelled out names a place that can be checked beforehand.
 func constantIndex(e ast.Expr) (string, bool) {
 	call := e.AsCall()
 	if call.FunctionName() != operators.Index || call.Args()[1].Kind() != ast.LiteralKind {
@@ -192,6 +194,7 @@ func (w *rewriter) ident(e ast.Expr) {
 	w.fail(e, "“"+clip(Plain(name), 60)+"” is not known here. Begin with input, steps, item, index, round or run; put texts in quotes.")
 }
 
+// The names of a loop hide roots of the same name inside it, as CEL has it.
 func (w *rewriter) comprehension(c ast.ComprehensionExpr) {
 	w.walk(c.IterRange())
 	w.walk(c.AccuInit())
@@ -206,6 +209,7 @@ func (w *rewriter) comprehension(c ast.ComprehensionExpr) {
 	w.bound = w.bound[:before]
 }
 
+// x.f(y) and f(x, y) are the same call, so people need not know which one a function wants.
 func (w *rewriter) call(e ast.Expr) {
 	call := e.AsCall()
 	name := call.FunctionName()
@@ -235,6 +239,7 @@ func (w *rewriter) index(e ast.Expr, args []ast.Expr) {
 	}
 }
 
+// The number of arguments is checked here, where the place in the source is known.
 func (w *rewriter) function(e ast.Expr, name string, args []ast.Expr) {
 	f, known := functions[name]
 	shown := clip(Plain(name), 60)

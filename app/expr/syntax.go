@@ -19,6 +19,8 @@ func syntaxProblem(issues *cel.Issues) *Problem {
 	}
 }
 
+// The parser lists every token it would have taken, which is noise to people; what it
+// stumbled over is kept. Unknown complaints are passed on cut.
 func complaint(message string) string {
 	message = strings.TrimPrefix(message, "Syntax error: ")
 	switch {

@@ -136,6 +136,7 @@ func placed(src string, at int, err error) error {
 	return shifted(line, column, err)
 }
 
+// A formula counts from its own first character; only its first line is moved sideways.
 func shifted(line, column int, err error) error {
 	var p *Problem
 	if !errors.As(err, &p) {
@@ -184,6 +185,8 @@ func (t *Text) Render(ctx context.Context, scope Scope) (string, error) {
 	return Plain(out.String()), nil
 }
 
+// An empty value is refused rather than inserted as nothing: a letter that begins
+// “Dear ,” is worse than a step that says what it lacks.
 func (p part) insert(ctx context.Context, scope Scope) (string, error) {
 	v, err := p.formula.Eval(ctx, scope)
 	if err != nil {

@@ -16,6 +16,7 @@ type sentence struct{ text string }
 
 func (s *sentence) Error() string { return s.text }
 
+// The words begin small and have no full stop; explain finishes them.
 func sentencef(format string, args ...any) error { return &sentence{fmt.Sprintf(format, args...)} }
 
 // refuse is a sentence as a formula's value.
@@ -51,6 +52,8 @@ func native(v ref.Val) (any, error) {
 	return nativeWithin(v, &left, 0)
 }
 
+// Depth and number of entries are bounded, because the encoder's own bounds come too
+// late: the copy would already have been made.
 func nativeWithin(v ref.Val, left *int, depth int) (any, error) {
 	if *left--; *left < 0 {
 		return nil, sentencef("the result has more than %d entries", maxNodes)
@@ -83,6 +86,7 @@ func nativeWithin(v ref.Val, left *int, depth int) (any, error) {
 	return nil, sentencef("a formula cannot give a %s", v.Type().TypeName())
 }
 
+// A list from outside is handed over as it is, digits and all.
 func nativeList(v traits.Lister, left *int, depth int) (any, error) {
 	if whole, ok := v.Value().([]any); ok {
 		return whole, nil

@@ -60,6 +60,7 @@ func listWords(list []any, limit int) (string, error) {
 	return strings.Join(parts, ", "), nil
 }
 
+// Money counts as simple, since it is read as one figure.
 func simple(v any) bool {
 	switch v := v.(type) {
 	case []any:
@@ -71,6 +72,7 @@ func simple(v any) bool {
 	return true
 }
 
+// Indented JSON is for people; whoever wants to compute takes the value itself.
 func indented(v any, limit int) (string, error) {
 	data, err := EncodeJSONLimit(v, limit)
 	if err != nil {

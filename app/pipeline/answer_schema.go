@@ -17,6 +17,7 @@ func AnswerSchema(fields []Field) json.RawMessage {
 	return out
 }
 
+// Strict providers want every field required and nothing else allowed.
 func recordSchema(fields []Field) map[string]any {
 	properties := map[string]any{}
 	required := []any{}
@@ -29,6 +30,7 @@ func recordSchema(fields []Field) map[string]any {
 	}
 }
 
+// A field that may stay empty says so by allowing null, since it must be there.
 func (f Field) schema() map[string]any {
 	out := f.typeSchema()
 	if !f.Required {
@@ -82,6 +84,7 @@ func (f Field) typeSchema() map[string]any {
 	return map[string]any{"type": "string"}
 }
 
+// With a fixed currency the model has nothing to choose, and nothing to get wrong.
 func moneySchema(currency string) map[string]any {
 	code := map[string]any{"type": "string"}
 	if currency != "" {

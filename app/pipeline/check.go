@@ -44,6 +44,7 @@ func (c *checker) warn(n *Node, field, format string, args ...any) {
 	c.add(Warning, n, field, format, args...)
 }
 
+// The document's own entries come first, since they are at the top of every page.
 func (c *checker) document() {
 	d := c.doc
 	if d.Semantics != Semantics {
@@ -126,6 +127,7 @@ func slotsOf(s *Step) []slot {
 	return out
 }
 
+// Ids are judged as formulas will spell them. The later of two equal ones is told.
 func (c *checker) id(n *Node) {
 	id := n.ID()
 	switch {
@@ -205,6 +207,8 @@ func (c *checker) policy(n *Node) {
 	}
 }
 
+// The settings are checked although nothing runs them yet, so that a document drawn
+// up now is sound when something does.
 func (c *checker) catch(n *Node, path string, k Catch) {
 	switch k.Do {
 	case CatchSteps:

@@ -16,6 +16,7 @@ func (c *checker) fields(n *Node, path, what string, fields []Field, taken map[s
 	c.fieldsWithin(n, path, what, fields, taken, 1)
 }
 
+// Names must be unique within their own record only.
 func (c *checker) fieldsWithin(n *Node, path, what string, fields []Field, taken map[string]string, depth int) {
 	if len(fields) > MaxFields {
 		c.blocks(n, path, "%s has %d fields; at most %d are possible.", what, len(fields), MaxFields)
@@ -72,6 +73,7 @@ func (c *checker) field(n *Node, path string, f Field, depth int) {
 	}
 }
 
+// Values are what is stored and compared; labels may repeat, values may not.
 func (c *checker) choices(n *Node, path, title string, choices []Choice) {
 	if len(choices) == 0 || len(choices) > MaxFields {
 		c.blocks(n, path+".choices", "%s has %s. Enter from 1 to %d.", title, plural(len(choices), "choice", "choices"), MaxFields)

@@ -77,6 +77,7 @@ func nonEmpty(words []string) []string {
 
 var modelPattern = regexp.MustCompile(`^[a-z0-9-]{1,40}/[A-Za-z0-9._:/-]{1,100}$`)
 
+// What is missing blocks; what is only unusual is a tip.
 func (c *checker) ai(n *Node, w *AI) {
 	if len(w.Models) == 0 {
 		c.blocks(n, "with.models", "no model is chosen. Choose one, or the practice model.")
@@ -114,6 +115,8 @@ func (c *checker) ai(n *Node, w *AI) {
 	c.oneOf(n, "with.if_missing", string(w.IfMissing), "", string(MissingFail), string(MissingEmpty), string(MissingAsk))
 }
 
+// Header injection is refused where it is typed. Inserted values are cleaned when the
+// mail is composed.
 func (c *checker) email(n *Node, w *Email) {
 	if len(w.To) == 0 {
 		c.blocks(n, "with.to", "it has no address. Choose who gets it.")
@@ -172,6 +175,7 @@ func (c *checker) addresses(n *Node, field, text string) {
 	}
 }
 
+// A case without steps is fine: it means that nothing is to be done.
 func (c *checker) branch(n *Node, w *Branch) {
 	if len(w.Cases) == 0 {
 		c.blocks(n, "with.cases", "it has no case to decide between. Add one.")
@@ -205,6 +209,7 @@ func (c *checker) lanes(n *Node, path, what string, ids, names []string) {
 	}
 }
 
+// All three limits are required. A loop that may run for ever is never what is meant.
 func (c *checker) repeat(n *Node, w *Repeat) {
 	c.inner(n, "with.steps", w.Steps)
 	if strings.TrimSpace(w.Until) == "" {
@@ -263,6 +268,8 @@ func (c *checker) parallel(n *Node, w *Parallel) {
 
 var headerPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
 
+// Whether an address may be called at all is judged when it is called, by what its
+// name means then.
 func (c *checker) http(n *Node, w *HTTP) {
 	c.oneOf(n, "with.method", w.Method, "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 	c.oneOf(n, "with.if_unsure", string(w.IfUnsure), "", string(UnsureAsk), string(UnsureRepeat), string(UnsureLookUp), string(UnsureFail))

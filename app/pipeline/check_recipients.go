@@ -39,6 +39,7 @@ func (c *checker) chosenByAI() map[string]bool {
 	return chosen
 }
 
+// One value that an AI made is enough.
 func readsAny(refs []expr.Ref, steps map[string]bool) bool {
 	for _, r := range refs {
 		if r.Root == "steps" && len(r.Path) > 0 && steps[r.Path[0]] {

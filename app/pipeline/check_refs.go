@@ -42,6 +42,7 @@ func (c *checker) slot(n *Node, s slot, rule scopeRule) {
 	}
 }
 
+// Nothing is kept of what was compiled: checks run on drafts, which change.
 func refsOf(s slot) ([]expr.Ref, error) {
 	if s.text {
 		t, err := expr.ParseText(s.source)
@@ -69,6 +70,7 @@ func (r reader) block(format string, args ...any) {
 	r.blocks(r.node, r.slot.path, "%s uses %s", r.slot.label, fmt.Sprintf(format, args...))
 }
 
+// A reader that says what to take instead is left alone.
 func (r reader) mayBeEmpty(why string) {
 	if !r.ref.Guarded {
 		r.warn(r.node, r.slot.path, "%s uses “%s”, which may be empty, because %s. Say what to take then with default(…), or pick another value.",
@@ -76,6 +78,7 @@ func (r reader) mayBeEmpty(why string) {
 	}
 }
 
+// Each root has its own rule for what it holds and where it exists.
 func (r reader) check(rule scopeRule) {
 	if rule == onlyInput && r.ref.Root != "input" {
 		r.block("“%s”, but only the input is known when a run gets its name. Pick a value of the input.", shown(r.ref.String()))
@@ -223,6 +226,7 @@ func (r reader) otherList(here, there *Node) (standing, string) {
 	return neverThere, "which is in another case, so only one of the two runs. Pick another value."
 }
 
+// Both steps are inside the loop when the list they part in is.
 func sharedLoop(n *Node) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
 		if p.Kind() == KindRepeat {

@@ -40,6 +40,8 @@ func (c *checker) review(n *Node, prefix string, w *Review) {
 	c.oneOf(n, prefix+"proof", string(w.Proof), "", string(ProofLink), string(ProofLinkCode), string(ProofSignIn))
 }
 
+// Roles and “everyone” are counted when the question is asked, not here: members come
+// and go between publishing and running.
 func (c *checker) people(n *Node, prefix string, w *Review) {
 	if len(w.People) == 0 {
 		c.blocks(n, prefix+"people", "nobody is asked. Choose at least one person.")
@@ -88,6 +90,7 @@ func (c *checker) enough(n *Node, prefix string, w *Review, exact bool) {
 	}
 }
 
+// An edited field becomes an output of the step, beside the decision.
 func (c *checker) editable(n *Node, prefix string, list []Editable) {
 	var fields []Field
 	for i, e := range list {
@@ -112,6 +115,7 @@ func (c *checker) proposal(n *Node, path string, p *Proposal) {
 	}
 }
 
+// Silence that approves is allowed, as its author's explicit wish, and warned of.
 func (c *checker) deadline(n *Node, prefix string, w *Review) {
 	c.oneOf(n, prefix+"on_deadline", string(w.OnDeadline), "",
 		string(DeadlineFail), string(DeadlineReject), string(DeadlineApprove), string(DeadlineContinue))

@@ -13,6 +13,7 @@ var unsupported = []struct {
 	{"with.proof", "a code in addition to the link", func(c Config) bool { w, ok := c.(*Review); return ok && w.Proof == ProofLinkCode }},
 }
 
+// The words are those of the setting, not of the code that lacks.
 func (c *checker) settings(n *Node) {
 	for _, s := range unsupported {
 		if s.set(n.Step.With) {

@@ -46,6 +46,7 @@ type compiler struct {
 	err  error
 }
 
+// A nil formula is safe, because the error that comes with it voids the program.
 func (c *compiler) formula(src string) *expr.Formula {
 	f, err := expr.Compile(src)
 	if err != nil {
@@ -117,6 +118,7 @@ func (c *compiler) config(n *Node) any {
 	return nil
 }
 
+// Defaults are filled in here, so that nobody downstream has to know them.
 func (c *compiler) ai(w *AI) *CompiledAI {
 	out := &CompiledAI{
 		Models: w.Models, Instructions: c.text(w.Instructions), Prompt: c.text(w.Prompt),
@@ -172,6 +174,7 @@ func (c *compiler) review(w *Review) *CompiledReview {
 	return out
 }
 
+// The last list is “otherwise”; without a condition it is always taken.
 func (c *compiler) branch(n *Node, w *Branch) *CompiledBranch {
 	for i := range w.Cases {
 		n.Lists[i].When = c.formula(w.Cases[i].When)

@@ -46,6 +46,7 @@ func ParseDuration(s string) (Duration, error) {
 
 const maxDuration = MaxRunDays * 24 * time.Hour
 
+// The input is cut before it is told, as anybody can have typed it.
 func badDuration(s string) error {
 	if len(s) > 40 {
 		s = s[:40] + "…"

@@ -52,6 +52,7 @@ func appendValue(out []byte, v reflect.Value) []byte {
 	}
 }
 
+// The tags are those of encoding/json, so one look at the model tells the form.
 func appendStruct(out []byte, v reflect.Value) []byte {
 	out = append(out, '{')
 	first := true
@@ -70,6 +71,7 @@ func appendStruct(out []byte, v reflect.Value) []byte {
 	return append(out, '}')
 }
 
+// A list without entries is the same as none.
 func empty(v reflect.Value) bool {
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
 		return v.Len() == 0
@@ -104,6 +106,7 @@ func appendRaw(out, raw []byte) []byte {
 	return append(out, data...)
 }
 
+// A text that is none can only come from Go code; it is made one rather than lost.
 func appendText(out []byte, s string) []byte {
 	data, err := expr.EncodeJSON(expr.Plain(s))
 	if err != nil {

@@ -68,6 +68,7 @@ func fileName(name string) string {
 	return name
 }
 
+// Long “endings” are sentences with a full stop in them.
 func ending(name string) string {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 || len(name)-i > 9 {

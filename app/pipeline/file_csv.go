@@ -64,6 +64,7 @@ func separator(text string) rune {
 	return best
 }
 
+// Rows are records by these names, so two equal ones would lose a column in silence.
 func columnNames(r *csv.Reader) ([]string, error) {
 	first, err := r.Read()
 	if errors.Is(err, io.EOF) {
@@ -91,6 +92,7 @@ func columnNames(r *csv.Reader) ([]string, error) {
 	return first, nil
 }
 
+// The line is the file's own, so that people find it in their spreadsheet.
 func tableError(err error, columns int) error {
 	var bad *csv.ParseError
 	switch {

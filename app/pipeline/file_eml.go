@@ -123,6 +123,7 @@ func firstAddress(s string) (address, name string) {
 	return list[0].Address, name
 }
 
+// The header is for reading; a list that cannot be read is left out.
 func allAddresses(s string) string {
 	list, err := parser().ParseList(s)
 	if err != nil {
@@ -156,6 +157,7 @@ func (c *collector) body() string {
 	return strings.Join(out, "\n\n")
 }
 
+// A part that says nothing of itself is plain text, as mails have been for ever.
 func (c *collector) part(h textproto.MIMEHeader, body io.Reader, depth int) error {
 	if c.parts++; c.parts > maxMailParts {
 		return fmt.Errorf("it has more than %d parts", maxMailParts)
@@ -186,6 +188,8 @@ func (c *collector) part(h textproto.MIMEHeader, body io.Reader, depth int) erro
 	return nil
 }
 
+// Raw parts are taken, because the reader would otherwise undo some encodings itself
+// and hide that it did.
 func (c *collector) multipart(body io.Reader, boundary string, depth int) error {
 	if boundary == "" {
 		return errors.New("it says that it has parts, but not how they are told apart")
@@ -261,6 +265,7 @@ func isUTF8(charset string) bool {
 	return false
 }
 
+// The names are those that browsers know, which are those that mail programs send.
 func decoded(charset string, raw []byte) (string, error) {
 	enc, err := htmlindex.Get(charset)
 	if err != nil {

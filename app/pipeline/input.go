@@ -59,6 +59,7 @@ type inputParser struct {
 	problems []FieldProblem
 }
 
+// Several large files can make an input too large though each is not.
 func (p *inputParser) finish(record any) ([]byte, []StoredFile, []FieldProblem) {
 	if len(p.problems) > 0 {
 		return nil, nil, p.problems
@@ -139,6 +140,7 @@ func (p *inputParser) left(at string, f Field) any {
 	return nil
 }
 
+// Browsers send a nameless empty file where none was chosen.
 func (p *inputParser) upload(at string, f Field) any {
 	file, sent := p.form.Files[at]
 	if !sent || file.Name == "" && len(file.Data) == 0 {
@@ -189,6 +191,7 @@ func (p *inputParser) list(at string, f Field) any {
 	return p.bounded(at, f, out)
 }
 
+// Lists of records have no plain form that people could type.
 func (p *inputParser) listAsJSON(at string, f Field, typed string) any {
 	if strings.TrimSpace(typed) == "" {
 		return p.left(at, f)

@@ -55,6 +55,7 @@ func readNumber(typed string) (any, error) {
 	return json.Number(parts[1] + whole + parts[3]), nil
 }
 
+// A field with a fixed currency needs none from the form.
 func (p *inputParser) currency(at string, f Field) string {
 	if sent := p.form.Values[at+".currency"]; len(sent) > 0 && strings.TrimSpace(sent[0]) != "" {
 		return strings.ToUpper(strings.TrimSpace(sent[0]))
@@ -165,6 +166,8 @@ func (p *inputParser) fitText(f Field, at, s string) any {
 	return s
 }
 
+// Any number of digits up to the bound is kept as it is, though formulas compute with
+// integers of 64 bits only: carrying an order number needs no arithmetic.
 func (p *inputParser) fitNumber(f Field, at string, v any) any {
 	n, ok := v.(json.Number)
 	if !ok {
@@ -213,6 +216,8 @@ func (p *inputParser) fitList(f Field, at string, v any) any {
 	return p.bounded(at, f, out)
 }
 
+// An entry that no field asks for is told, not dropped: it is a typing mistake more
+// often than it is of no use.
 func (p *inputParser) fitRecord(f Field, at string, v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -234,6 +239,7 @@ func (p *inputParser) fitRecord(f Field, at string, v any) any {
 	return out
 }
 
+// Content is text here, which is all that the readable kinds of file need.
 func (p *inputParser) fitFile(f Field, at string, v any) any {
 	m, _ := v.(map[string]any)
 	name, named := m["name"].(string)

@@ -53,6 +53,7 @@ func valueOutputs(values []Value) []Field {
 	return out
 }
 
+// Where empty fields are let through, any field may be empty.
 func aiOutputs(c *AI) []Field {
 	if len(c.Answer) == 0 {
 		return []Field{{Name: "text", Label: "Answer", Type: TypeText, Long: true, Required: true}}
@@ -68,6 +69,7 @@ func aiOutputs(c *AI) []Field {
 	return out
 }
 
+// By and at are there also when time ran out; by says so then.
 func reviewOutputs(c *Review) []Field {
 	out := []Field{
 		{Name: "verdict", Label: "Verdict", Type: TypeChoice, Required: true, Choices: []Choice{

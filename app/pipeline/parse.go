@@ -46,6 +46,7 @@ type binder struct {
 	problems []Problem
 }
 
+// Hostile documents can be wrong in a million places; a hundred are told.
 func (b *binder) fail(format string, args ...any) {
 	if len(b.problems) < maxParseProblems {
 		b.problems = append(b.problems, Problem{Blocks, b.step, b.path, b.where() + fmt.Sprintf(format, args...)})
@@ -94,6 +95,7 @@ func (b *binder) bind(v any, to reflect.Value) {
 	}
 }
 
+// The model has no other kinds than these, which a test walks through.
 func (b *binder) byKind(v any, to reflect.Value) {
 	switch to.Kind() {
 	case reflect.Pointer:
@@ -176,6 +178,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
+// Null inside a list is refused: an entry that is nothing has no place to fix.
 func (b *binder) list(v any, to reflect.Value) {
 	list, ok := v.([]any)
 	if !ok {
@@ -213,6 +216,7 @@ func (b *binder) named(v any, to reflect.Value) {
 	}
 }
 
+// Every text of a document is shown to people and stored as text.
 func (b *binder) text(v any, to reflect.Value) {
 	s, ok := v.(string)
 	if !ok {
@@ -253,6 +257,8 @@ func (b *binder) stepValue(v any, to reflect.Value) {
 	b.step, b.path = outer.step, outer.path
 }
 
+// A configuration is filled by its kind even where it is missing, so that checks have
+// something to look at.
 func (b *binder) config(kind Kind, v any, to reflect.Value) {
 	facts, ok := kinds[kind]
 	if !ok {

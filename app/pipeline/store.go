@@ -22,7 +22,8 @@ type Pipeline struct {
 	Name      string
 	Template  string // slug of the template it was made from; empty otherwise
 	Draft     Document
-	Live      int // the version that new runs take; 0 before the first is published
+	Unread    error // why the stored draft cannot be read; Draft then has the name only
+	Live      int   // the version that new runs take; 0 before the first is published
 	Runs      int64
 	CreatedAt time.Time
 }
@@ -157,9 +158,11 @@ func scanPipeline(row pgx.CollectableRow) (Pipeline, error) {
 	if err := row.Scan(&p.ID, &p.Name, &p.Template, &draft, &p.Live, &p.Runs, &p.CreatedAt); err != nil {
 		return p, err
 	}
-	var err error
-	p.Draft, err = Parse([]byte(draft))
-	return p, err
+	// One draft that an older build wrote must not take the whole list with it.
+	if p.Draft, p.Unread = Parse([]byte(draft)); p.Unread != nil {
+		p.Draft = Document{Semantics: Semantics, Name: p.Name}
+	}
+	return p, nil
 }
 
 // NextRunNumber counts a new run of the pipeline. The row stays locked until the

@@ -204,3 +204,23 @@ func TestRunsAreNumberedWithoutGaps(t *testing.T) {
 		}))
 	}
 }
+
+func TestOneBrokenDraftLeavesTheListWhole(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	good, bad := h.created(small("Good", "1")), h.created(small("Bad", "1"))
+	_, err := h.db.Super(t).Exec(t.Context(), `UPDATE pipelines SET draft = '{"steps": 7' WHERE id = $1`, bad)
+	require.NoError(t, err)
+	require.NoError(t, h.in(func(ctx context.Context, tx tenants.Tx) error {
+		all, err := pipeline.List(ctx, tx)
+		require.NoError(t, err)
+		require.Len(t, all, 2)
+		require.Error(t, all[0].Unread)
+		require.Equal(t, "Bad", all[0].Draft.Name)
+		require.NoError(t, all[1].Unread)
+		require.Equal(t, good, all[1].ID)
+		_, err = pipeline.Publish(ctx, tx, bad, "", h.owner)
+		require.ErrorContains(t, err, "not JSON that can be read")
+		return nil
+	}))
+}

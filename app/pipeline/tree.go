@@ -14,6 +14,7 @@ type tree struct {
 	tooMany bool
 }
 
+// Nodes point into d, which must not change while the tree is in use.
 func grow(d *Document) *tree {
 	t := &tree{byID: map[string]*Node{}}
 	t.roots = t.list(d.Steps, nil, ListRoot, 0)
@@ -48,6 +49,7 @@ func (t *tree) list(steps []Step, parent *Node, key ListKey, before int) []*Node
 	return out
 }
 
+// Letters and digits take turns, so that 2b1 reads without dots.
 func numeral(depth, i int) string {
 	if depth%2 == 0 {
 		return letters(i)
@@ -55,6 +57,7 @@ func numeral(depth, i int) string {
 	return strconv.Itoa(i + 1)
 }
 
+// What sits too deep is left out, so that nobody walks deeper than the limit.
 func (t *tree) children(n *Node) {
 	lists := listsOf(n.Step)
 	if n.Depth >= MaxNesting {
