@@ -11,7 +11,7 @@ import (
 
 // Starter begins runs; *engine.Engine is one.
 type Starter interface {
-	Start(ctx context.Context, tx tenants.Tx, request engine.StartRequest) (engine.Run, error)
+	Start(ctx context.Context, tx tenants.Tx, request engine.StartRequest) (engine.Started, error)
 }
 
 // ByHand is a start from a form.
@@ -20,7 +20,7 @@ type ByHand struct {
 	Input    []byte                // JSON record of the input fields
 	Files    []pipeline.StoredFile // whose digests the input names
 	Sample   bool                  // the input is the pipeline's own sample
-	By       tenants.UserID
+	By       tenants.Membership
 	FormKey  string // given to the form when it was drawn; sending it again is the same start
 }
 
@@ -30,19 +30,31 @@ var ErrNoFormKey = errors.New("the form has no key")
 
 const maxFormKey = 100
 
+// FitsAsKey tells whether a text can be the key of a form.
+func FitsAsKey(text string) bool { return text != "" && len(text) <= maxFormKey }
+
+// key is unique to the form and the person it was drawn for.
+func (h ByHand) key() string { return "hand:" + h.By.User.ID.String() + ":" + h.FormKey }
+
+// Earlier finds the run that this form began before; engine.ErrNoRun where it began
+// none.
+func (h ByHand) Earlier(ctx context.Context, tx tenants.Tx) (engine.Run, error) {
+	return engine.RunByKey(ctx, tx, h.key())
+}
+
 // Start begins the run, or finds the one that this form began before.
 func (h ByHand) Start(ctx context.Context, tx tenants.Tx, starter Starter) (engine.Run, error) {
-	if h.FormKey == "" || len(h.FormKey) > maxFormKey {
+	if !FitsAsKey(h.FormKey) {
 		return engine.Run{}, ErrNoFormKey
 	}
-	run, err := starter.Start(ctx, tx, engine.StartRequest{
-		Pipeline: h.Pipeline, Input: h.Input, Files: h.Files, Sample: h.Sample, By: h.By,
-		Key: "hand:" + h.By.String() + ":" + h.FormKey,
+	started, err := starter.Start(ctx, tx, engine.StartRequest{
+		Pipeline: h.Pipeline, Input: h.Input, Files: h.Files, Sample: h.Sample, By: h.By.User.ID,
+		Key: h.key(),
 	})
-	if err != nil {
-		return engine.Run{}, err
+	if err != nil || started.Before {
+		return started.Run, err
 	}
-	return run, tenants.Audit(ctx, tx, tenants.Entry{
-		Actor: tenants.MemberActor(h.By, ""), Action: "run_started", Target: tenants.Target{Kind: "run", ID: [16]byte(run.ID)},
+	return started.Run, tenants.Audit(ctx, tx, tenants.Entry{
+		Actor: tenants.ByMember(h.By), Action: "run.started", Target: tenants.Target{Kind: "run", ID: started.Run.ID},
 	})
 }
