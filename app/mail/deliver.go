@@ -77,6 +77,9 @@ func unclaimed(ctx context.Context, tx pgx.Tx, id ID) error {
 
 // attempt composes and sends; nil means that the mail was taken.
 func (o *Outbox) attempt(ctx context.Context, m Mail, now time.Time) *SendError {
+	if m.Kind == KindLoginCode && !now.Before(m.GiveUpAt) {
+		return &SendError{Permanent: true, Message: "The code expired before it could be sent."}
+	}
 	composed, err := o.compose(m, now)
 	if err != nil {
 		return &SendError{Permanent: true, Message: "The mail cannot be written.", Err: err}

@@ -275,6 +275,21 @@ func TestSystemMailIsSeenByNoWorkspace(t *testing.T) {
 	}))
 }
 
+func TestExpiredCodeIsNotSent(t *testing.T) {
+	t.Parallel()
+	sender := &recorder{}
+	b := setup(t, sender)
+	job := mail.SendMail{}
+	require.NoError(t, b.db.InSystemTx(t.Context(), func(ctx context.Context, tx tenants.SystemTx) error {
+		var err error
+		job.Mail, err = b.outbox.QueueSystem(ctx, tx, mail.Message{To: mail.Address{Email: "ana@example.com"},
+			Body: mail.LoginCode{ID: tenants.NewID[tenants.LoginCode](), Expires: tx.Now}})
+		return err
+	}))
+	require.NoError(t, b.outbox.Deliver(t.Context(), b.db.DB, job, b.worker))
+	require.Empty(t, sender.sent)
+}
+
 func TestNoRowHoldsALinkOrACode(t *testing.T) {
 	t.Parallel()
 	b := setup(t, mail.Mailbox{})

@@ -1,11 +1,15 @@
 package mail_test
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
+	"net"
 	netmail "net/mail"
 	"regexp"
 	"strings"
@@ -156,6 +160,74 @@ func TestServersAnswerGivesTheClass(t *testing.T) {
 			require.False(t, failed.Unsure)
 			require.Equal(t, test.says, failed.Message)
 		})
+	}
+}
+
+// The connection breaks at a point of the talk: only where the whole mail was on the
+// server is it unsure, and once the server has said yes, nothing after it matters.
+func TestBrokenConnection(t *testing.T) {
+	t.Parallel()
+	type outcome struct{ failed, unsure bool }
+	for breaksAt, want := range map[string]outcome{
+		"MAIL": {true, false}, "RCPT": {true, false}, "DATA": {true, false}, ".": {true, true}, "RSET": {false, false}, "QUIT": {false, false},
+	} {
+		t.Run(breaksAt, func(t *testing.T) {
+			t.Parallel()
+			sender, err := mail.NewSMTP("smtp://"+hangUpAt(t, breaksAt), "tollgate.example")
+			require.NoError(t, err)
+			err = sender.Send(t.Context(), mail.Composed{
+				MessageID: "m@tollgate.example", From: mail.Address{Email: "a@b.example"}, To: []mail.Address{{Email: "c@d.example"}}, Subject: "x", Text: "x", HTML: "x",
+			})
+			var failed *mail.SendError
+			require.Equal(t, want.failed, errors.As(err, &failed), "%v", err)
+			if failed != nil {
+				require.Equal(t, want.unsure, failed.Unsure, "%v", err)
+				require.False(t, failed.Permanent)
+			}
+		})
+	}
+}
+
+// hangUpAt starts a mail server that says yes to all until a client sends the given
+// command, and then hangs up.
+func hangUpAt(t *testing.T, command string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		talk(connection, command)
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-done })
+	return listener.Addr().String()
+}
+
+func talk(connection net.Conn, breaksAt string) {
+	lines, data := bufio.NewScanner(connection), false
+	fmt.Fprint(connection, "220 mx.example ready\r\n")
+	for lines.Scan() {
+		line := lines.Text()
+		if data && line != "." {
+			continue
+		}
+		if strings.HasPrefix(line, breaksAt) {
+			return
+		}
+		data = line == "DATA"
+		switch {
+		case strings.HasPrefix(line, "EHLO"):
+			fmt.Fprint(connection, "250 mx.example\r\n")
+		case data:
+			fmt.Fprint(connection, "354 go on\r\n")
+		default:
+			fmt.Fprint(connection, "250 fine\r\n")
+		}
 	}
 }
 

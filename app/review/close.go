@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,7 +33,7 @@ func (r *Room) Close(ctx context.Context, tx tenants.Tx, id ID, why Outcome) (bo
 	}
 	if why == OutcomeTimeout && !detail.pastDue() {
 		if detail.DueAt == nil {
-			return false, fmt.Errorf("close a review without a deadline: %w", ErrNotOpen)
+			return false, errors.New("a review without a deadline cannot time out")
 		}
 		return false, &NotDue{Due: *detail.DueAt}
 	}

@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/review"
+	"tollgate/tenants"
 )
 
 // dueIn opens the question with a deadline that many seconds after the opening, which
@@ -41,6 +43,20 @@ func TestAnswerAfterTheDeadlineIsRefused(t *testing.T) {
 	require.Empty(t, b.inbox(t, b.ben))
 }
 
+// The transaction began before the deadline and came to its turn after it.
+func TestDeadlineIsJudgedWhenTheLockIsHad(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.dueIn(t, b.question(), time.Hour, 0)
+	decision := b.byLink(t, id, "kim@outside.example", review.Approve)
+	err := b.in(t, func(ctx context.Context, tx tenants.Tx) error {
+		b.exec(t, `UPDATE reviews SET due_at = clock_timestamp()`)
+		_, err := b.room.Decide(ctx, tx, decision)
+		return err
+	})
+	require.ErrorIs(t, err, review.ErrNotOpen)
+}
+
 func TestTimeoutComesNoEarlierThanTheDeadline(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -69,7 +85,7 @@ func TestReviewWithoutDeadlineNeverTimesOut(t *testing.T) {
 	b := setup(t)
 	id := b.open(t, b.question())
 	_, err := b.close(t, id, review.OutcomeTimeout)
-	require.Error(t, err)
+	require.ErrorContains(t, err, "without a deadline")
 	require.True(t, b.detail(t, id).Open())
 }
 

@@ -150,6 +150,14 @@ func TestHostileTextIsKeptAsText(t *testing.T) {
 	require.Equal(t, "a\nb\uFFFD[31m\uFFFD \u202E", d.Content.Body)
 }
 
+func TestLongTitleIsCutWhereOneCanSeeIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	q := b.question()
+	q.Title = strings.Repeat("é", 301)
+	require.Equal(t, strings.Repeat("é", 299)+"…", b.detail(t, b.open(t, q)).Content.Title)
+}
+
 func TestNumbersKeepTheirDigits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
