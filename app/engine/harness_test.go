@@ -67,13 +67,26 @@ func build(t *testing.T, callers map[pipeline.Kind]engine.Caller) *house {
 // work starts a working process, stopped with the test.
 func (h *house) work() *engine.Worker {
 	h.t.Helper()
+	worker, stop := h.startWork()
+	h.t.Cleanup(stop)
+	return worker
+}
+
+// workUntilStopped starts a working process that the caller stops.
+func (h *house) workUntilStopped() func() {
+	h.t.Helper()
+	_, stop := h.startWork()
+	return stop
+}
+
+func (h *house) startWork() (*engine.Worker, func()) {
+	h.t.Helper()
 	worker := h.engine.NewWorker(h.t.Name())
 	process, err := jobs.Start(h.t.Context(), jobs.Config{
 		DB: h.db.DB, Worker: worker, Outbox: h.outbox, Slices: 20, Patience: 5 * time.Second, Log: h.log,
 	})
 	require.NoError(h.t, err)
-	h.t.Cleanup(func() { require.NoError(h.t, process.Stop(context.Background())) })
-	return worker
+	return worker, func() { require.NoError(h.t, process.Stop(context.Background())) }
 }
 
 // publish stores a document and makes it live.
