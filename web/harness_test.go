@@ -62,9 +62,15 @@ func newSite(t *testing.T, change ...func(*Config)) *site {
 	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{Schema: migrations.RiverSchema})
 	require.NoError(t, err)
 	s.jobs = &jobs{Client: client}
+	config := Config{
+		DB: s.db.DB, Secret: secret, BaseURL: siteURL, Log: slog.New(slog.NewJSONHandler(s.log, nil)),
+	}
+	for _, adapt := range change {
+		adapt(&config)
+	}
 	s.outbox, err = mail.New(mail.Config{
 		Sender: mail.Mailbox{}, Inserter: s.jobs, From: mail.Address{Email: "tollgate@example.com"},
-		Links: mail.Links{Secret: secret, BaseURL: siteURL},
+		Links: mail.Links{Secret: secret, BaseURL: config.BaseURL},
 	})
 	require.NoError(t, err)
 	s.reviews = review.New(secret, invitations{s.outbox})
@@ -73,13 +79,7 @@ func newSite(t *testing.T, change ...func(*Config)) *site {
 		Callers:    map[pipeline.Kind]engine.Caller{pipeline.KindAI: s.calls, pipeline.KindEmail: s.calls},
 		InputBound: func(engine.AIInput) int64 { return 1000 },
 	})
-	config := Config{
-		DB: s.db.DB, Engine: s.engine, Reviews: s.reviews, Outbox: s.outbox, Secret: secret,
-		BaseURL: siteURL, Log: slog.New(slog.NewJSONHandler(s.log, nil)),
-	}
-	for _, adapt := range change {
-		adapt(&config)
-	}
+	config.Engine, config.Reviews, config.Outbox = s.engine, s.reviews, s.outbox
 	s.web, err = New(config)
 	require.NoError(t, err)
 	s.home = s.workspace("Nordlicht Handel")

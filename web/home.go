@@ -104,7 +104,7 @@ func (h homeView) title() string {
 		news = append(news, count(n, "run is", "runs are")+" stopped by the cap.")
 	}
 	if n := h.Counts.FailedToday; n > 0 {
-		news = append(news, count(n, "run failed", "runs failed")+" this week.")
+		news = append(news, count(n, "run failed", "runs failed")+" in the last 7 days.")
 	}
 	if len(news) > 0 {
 		return strings.Join(news, " ")
@@ -150,7 +150,7 @@ func (h homeView) asked() []ui.Row {
 		}
 		rows = append(rows, ui.Row{
 			Name: one.Title, Href: h.v.path("reviews", one.Review.String()), EndNote: note,
-			Reason: ui.Words("Asked " + ui.Ago(one.OpenedAt, h.v.now)),
+			Reason: ui.Words("Asked " + inSentence(ui.WhenBrief(one.OpenedAt, h.v.now, h.v.zone()))),
 		})
 	}
 	return rows
@@ -213,13 +213,18 @@ func statusOf(standing engine.StandingState) ui.Status {
 	}[standing]
 }
 
-// standing says what an open run waits for and since when.
+// standing says where an open run is, since when, and what it is about.
 func (h homeView) standing(line engine.Line) ui.Sentence {
-	since := ui.Plain(", since " + inSentence(ui.WhenBrief(line.Since, h.v.now, h.v.zone())))
+	since := "ince " + inSentence(ui.WhenBrief(line.Since, h.v.now, h.v.zone())) + " · "
 	if line.StepName == "" {
-		return ui.Sentence{ui.Name(line.Run.Name), since}
+		return ui.Sentence{ui.Plain("S" + since), ui.Name(line.Run.Name)}
 	}
-	return ui.Sentence{ui.Name(line.Run.Name), ui.Plain(" · step “"), ui.Name(line.StepName), ui.Plain("”"), since}
+	return ui.Sentence{ui.Plain("At “"), ui.Name(line.StepName), ui.Plain("” s" + since), ui.Name(line.Run.Name)}
+}
+
+// more is how many open runs the list leaves out.
+func (h homeView) more() int {
+	return h.Counts.Working + h.Counts.Person + h.Counts.Capped - len(h.Working)
 }
 
 // month is the name of the month that the cap counts.
@@ -246,24 +251,4 @@ func (h homeView) tryExample() templ.Component {
 		Hidden: []ui.Hidden{{Name: "key", Value: h.Key}},
 		Button: ui.Button{Text: "Run the example now", Kind: ui.Primary, Icon: ui.IconPlay, TestID: "run-example"},
 	}
-}
-
-// outlineOf lists the steps of a template as people read them.
-func outlineOf(template pipeline.Template) []ui.OutlineStep {
-	program, err := pipeline.Compile(template.Document)
-	if err != nil {
-		return nil // the templates' own tests compile each
-	}
-	var steps []ui.OutlineStep
-	var walk func(nodes []*pipeline.Node)
-	walk = func(nodes []*pipeline.Node) {
-		for _, node := range nodes {
-			steps = append(steps, ui.OutlineStep{Number: node.Number, Name: node.Step.Name, Note: node.Step.Kind.Title()})
-			for _, list := range node.Lists {
-				walk(list.Nodes)
-			}
-		}
-	}
-	walk(program.Roots())
-	return steps
 }

@@ -119,15 +119,16 @@ func pathIn(tenant tenants.ID, parts ...string) string {
 	return b.String()
 }
 
-// zone is where the person reads times: her own zone, else the workspace's.
+// zone is where the person reads times: her own zone, else the workspace's. UTC is what
+// a person has who never chose.
 func (v *visit) zone() *time.Location {
-	for _, name := range []string{v.me.User.Zone, v.me.Tenant.Zone} {
-		if name == "" {
-			continue
-		}
-		if zone, err := time.LoadLocation(name); err == nil {
-			return zone
-		}
+	name := v.me.Tenant.Zone
+	if own := v.me.User.Zone; own != "" && own != "UTC" {
+		name = own
 	}
-	return time.UTC
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
 }

@@ -8,11 +8,16 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
+
+// nothingHere is every address of a workspace that is no page, with the navigation
+// around it for its members.
+func (s *Server) nothingHere(*visit) error { return errNotFound }
 
 // fail answers a visit that ended in an error. If part of an answer is out already
 // there is nothing more to say.
@@ -90,11 +95,20 @@ func (v *visit) problemBody(p problem) ui.Lost {
 		home = ui.Button{Text: "Sign in", Kind: ui.Primary, Href: signInThen(v.wayBack()), TestID: "home"}
 	}
 	return ui.Lost{
-		Kind:    fmt.Sprintf("%s (%d)", http.StatusText(p.status), p.status),
+		Kind:    kindOf(p.status),
 		Title:   p.heading,
 		Text:    text,
 		Actions: ui.Actions{home},
 	}
+}
+
+// kindOf is a status in words with its number, which people search for.
+func kindOf(status int) string {
+	words := http.StatusText(status)
+	if status == http.StatusRequestEntityTooLarge {
+		words = "Too large"
+	}
+	return fmt.Sprintf("%s%s (%d)", words[:1], strings.ToLower(words[1:]), status)
 }
 
 // whatWasSaved answers what everybody asks first after a failure.

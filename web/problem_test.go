@@ -210,13 +210,16 @@ func TestRefusalsNameWhoCanHelp(t *testing.T) {
 func TestUnknownAddressesAndMethods(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	for _, path := range []string{"/nothing", "/w/", "/w/" + tenants.NewID[int]().String() + "/nothing", "/static/", "/%00", "/r"} {
+	for _, path := range []string{"/nothing", "/w/", "/static/", "/%00", "/r"} {
 		p := s.visitor().get(path).is(http.StatusNotFound)
 		if p.doc != nil {
 			p.says("There is nothing at this address")
 			require.Equal(t, "/", attr(p.byTestID("home"), "href"))
 		}
 	}
+	owner := s.in(tenants.Owner)
+	require.Equal(t, s.at(), attr(owner.get(s.at("nothing", "at", "all")).is(http.StatusNotFound).byTestID("home"), "href"), "inside a workspace it stays around")
+	owner.get("/w/" + tenants.NewID[int]().String() + "/nothing").is(http.StatusNotFound)
 	p := s.visitor().post("/healthz").is(http.StatusMethodNotAllowed)
 	require.Contains(t, p.header.Get("Allow"), "GET")
 }

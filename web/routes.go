@@ -29,6 +29,7 @@ func (s *Server) routes() []route {
 
 		// Inside a workspace.
 		get(workspacePath, "home", may(tenants.Read), s.home),
+		get(workspacePath+"/*", "lost", may(tenants.Read), s.nothingHere),
 
 		// Templates.
 		post(workspacePath+"/templates/:slug/try", "template.try", may(tenants.BuildPipelines), s.tryTemplate),
