@@ -20,7 +20,7 @@ import (
 func things(s *site, in workspace) map[string]string {
 	s.t.Helper()
 	id := s.publish(in, askingDocument("Secret plan"))
-	run := s.start(in, id, map[string]string{"topic": "secret topic"})
+	run := s.start(in, id, map[string]string{"topic": "secret topic of " + in.Name})
 	s.work()
 	found := map[string]string{
 		"tenant": in.ID.String(), "pipeline": id.String(), "run": run.ID.String(), "digest": run.Input.String(), "slug": "customer-mail",

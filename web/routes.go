@@ -29,10 +29,38 @@ func (s *Server) routes() []route {
 
 		// Inside a workspace.
 		get(workspacePath, "home", may(tenants.Read), s.home),
+
 		get(workspacePath+"/*", "lost", may(tenants.Read), s.nothingHere),
 
 		// Templates.
+		get(workspacePath+"/templates", "template.list", may(tenants.Read), s.templatesPage),
+		get(workspacePath+"/templates/:slug", "template.show", may(tenants.Read), s.templatePage),
+		post(workspacePath+"/templates/:slug/use", "template.use", may(tenants.BuildPipelines), s.useTemplate),
 		post(workspacePath+"/templates/:slug/try", "template.try", may(tenants.BuildPipelines), s.tryTemplate),
+
+		// Pipelines, and starting their runs.
+		get(workspacePath+"/pipelines", "pipeline.list", may(tenants.Read), s.pipelinesPage),
+		get(workspacePath+"/pipelines/:pipeline", "pipeline.show", may(tenants.Read), s.pipelinePage),
+		get(workspacePath+"/pipelines/:pipeline/start", "run.ask", may(tenants.StartRuns), s.startPage),
+		post(workspacePath+"/pipelines/:pipeline/start", "run.start", may(tenants.StartRuns), s.startRun).uploads(),
+		post(workspacePath+"/pipelines/:pipeline/sample", "run.start_sample", may(tenants.StartRuns), s.sampleRun),
+
+		// Runs.
+		get(workspacePath+"/runs", "run.list", may(tenants.Read), s.runsPage),
+		get(workspacePath+"/runs/:run", "run.show", may(tenants.Read), s.runPage),
+		get(workspacePath+"/runs/:run/steps/:step", "run.show_step", may(tenants.Read), s.runPage),
+		get(workspacePath+"/runs/:run/live", "run.follow", may(tenants.Read), s.liveRun).streams(),
+		get(workspacePath+"/runs/:run/values/:digest", "run.value", may(tenants.Read), s.valueFile),
+		get(workspacePath+"/runs/:run/cancel", "run.ask_cancel", may(tenants.StartRuns), s.cancelPage),
+		post(workspacePath+"/runs/:run/cancel", "run.cancel", may(tenants.StartRuns), s.cancelRun),
+
+		// Reviews, by the link of a mail and for members.
+		get(linkPath, "link.show", anybody, s.linkPage),
+		post(linkPath, "link.decide", anybody, s.decideByLink),
+		post(linkPath+"/renew", "link.renew", anybody, s.renewLink),
+		get(workspacePath+"/reviews", "review.list", may(tenants.Read), s.inboxPage),
+		get(workspacePath+"/reviews/:review", "review.show", may(tenants.Read), s.reviewPage),
+		post(workspacePath+"/reviews/:review", "review.decide", may(tenants.Read), s.decideSignedIn),
 
 		// Mail that would have gone out.
 		get("/mail", "mail.list", onlyLocal, s.mailbox),

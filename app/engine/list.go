@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +36,7 @@ type Line struct {
 	StepID     string // the step that the standing is about; empty where it is about none
 	StepName   string
 	Since      time.Time // since when it stands so
+	Wait       WaitKind  // what the step waits for; empty where it does not
 	Due        *time.Time
 	Reason     string // why a wait was opened
 	Attempt    int
@@ -99,19 +101,62 @@ func ListRuns(ctx context.Context, tx tenants.Tx, filter Filter) ([]Line, error)
 	return lines, nameSteps(ctx, tx, lines)
 }
 
-// lineQuery adds to each run of the page its worst open step run with its wait, and
-// what its calls cost.
+// LineByID reads one run as lists show it. It returns ErrNoRun where the tenant has
+// none of that id.
+func LineByID(ctx context.Context, tx tenants.Tx, id RunID) (Line, error) {
+	rows, _ := tx.Query(ctx, `
+		WITH page AS (SELECT r.* FROM runs r WHERE r.tenant_id = $1 AND r.id = $2)`+lineQuery, tx.Tenant, id)
+	line, err := pgx.CollectExactlyOneRow(rows, scanLine)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return line, ErrNoRun
+	}
+	if err != nil {
+		return line, fmt.Errorf("read a run: %w", err)
+	}
+	lines := []Line{line}
+	err = nameSteps(ctx, tx, lines)
+	return lines[0], err
+}
+
+// NewestRuns reads the newest run of each pipeline that has one.
+func NewestRuns(ctx context.Context, tx tenants.Tx) (map[pipeline.ID]Line, error) {
+	rows, _ := tx.Query(ctx, `
+		WITH page AS (
+			SELECT r.* FROM pipelines p CROSS JOIN LATERAL (
+				SELECT r.* FROM runs r WHERE r.tenant_id = p.tenant_id AND r.pipeline_id = p.id ORDER BY r.id DESC LIMIT 1
+			) r
+			WHERE p.tenant_id = $1
+		)`+lineQuery, tx.Tenant)
+	lines, err := pgx.CollectRows(rows, scanLine)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest runs: %w", err)
+	}
+	newest := make(map[pipeline.ID]Line, len(lines))
+	for _, line := range lines {
+		newest[line.Run.PipelineID] = line
+	}
+	return newest, nil
+}
+
+// lineQuery adds to each run of the page its worst open step run with its wait, what
+// its calls cost, and when a step of it last ended or was woken.
 const lineQuery = `
 	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
 		coalesce(s.step_id, ''), coalesce(s.state, ''), coalesce(s.kind, ''), s.begun_at, coalesce(s.attempt, 0),
-		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), w.opened_at,
-		(SELECT coalesce(sum(c.cost_micros), 0) FROM step_runs c WHERE c.tenant_id = r.tenant_id AND c.run_id = r.id)::bigint
+		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), w.opened_at, c.cost, greatest(c.ended, s.woken)
 	FROM page r
 	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
 	LEFT JOIN users u ON u.id = r.started_by
+	CROSS JOIN LATERAL (
+		SELECT coalesce(sum(c.cost_micros), 0)::bigint AS cost, max(c.ended_at) AS ended FROM step_runs c
+		WHERE c.tenant_id = r.tenant_id AND c.run_id = r.id
+	) c
 	LEFT JOIN LATERAL (
-		SELECT s.id, s.step_id, s.state, s.kind, s.begun_at, s.attempt, w.id AS wait FROM step_runs s
+		SELECT s.id, s.step_id, s.state, s.kind, s.begun_at, s.attempt, w.id AS wait, (
+			SELECT max(o.closed_at) FROM waits o
+			WHERE s.state = 'waiting' AND o.tenant_id = s.tenant_id AND o.run_id = s.run_id AND o.step_run_id = s.id) AS woken
+		FROM step_runs s
 		LEFT JOIN waits w ON w.tenant_id = s.tenant_id AND w.step_run_id = s.id AND w.state = 'open'
 		WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ('branch', 'each', 'repeat', 'parallel')
 		ORDER BY array_position(ARRAY['cap', 'review', 'retry'], w.kind), w.id IS NULL, s.id LIMIT 1
@@ -121,12 +166,12 @@ const lineQuery = `
 func scanLine(row pgx.CollectableRow) (Line, error) {
 	var l Line
 	var input, result, failure []byte
-	var state, kind, wait string
-	var begun, opened *time.Time
+	var state, kind string
+	var begun, opened, moved *time.Time
 	r := &l.Run
 	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
-		&l.StepID, &state, &kind, &begun, &l.Attempt, &wait, &l.Due, &l.Reason, &opened, &l.CostMicros)
+		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &opened, &l.CostMicros, &moved)
 	if err != nil {
 		return l, err
 	}
@@ -134,8 +179,8 @@ func scanLine(row pgx.CollectableRow) (Line, error) {
 	if r.Failure, err = failureFrom(failure); err != nil {
 		return l, err
 	}
-	l.Standing = standing(r.State, StepState(state), WaitKind(wait))
-	l.Since = since(*r, begun, opened)
+	l.Standing = standing(r.State, StepState(state), l.Wait)
+	l.Since = since(*r, l.Standing, begun, opened, moved)
 	if r.Failure != nil {
 		l.StepID = r.Failure.StepID
 	}
@@ -170,10 +215,14 @@ func standing(run RunState, step StepState, wait WaitKind) StandingState {
 	return StandingWaiting
 }
 
-func since(run Run, begun, opened *time.Time) time.Time {
+// since is when it came to stand so. A run that is about to go on does so since its
+// last step ended, or since what it waited for came.
+func since(run Run, stands StandingState, begun, opened, moved *time.Time) time.Time {
 	switch {
 	case run.EndedAt != nil:
 		return *run.EndedAt
+	case stands == StandingQueued && moved != nil:
+		return *moved
 	case opened != nil:
 		return *opened
 	case begun != nil:

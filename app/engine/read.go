@@ -28,7 +28,9 @@ func RunByID(ctx context.Context, tx tenants.Tx, id RunID) (Run, error) {
 	return oneRun(ctx, tx, `r.tenant_id = $1 AND r.id = $2`, tx.Tenant, id)
 }
 
-func runByKey(ctx context.Context, tx tenants.Tx, key string) (Run, error) {
+// RunByKey reads the run that was started with a key. It returns ErrNoRun where there
+// is none.
+func RunByKey(ctx context.Context, tx tenants.Tx, key string) (Run, error) {
 	return oneRun(ctx, tx, `r.tenant_id = $1 AND r.start_key = $2`, tx.Tenant, key)
 }
 

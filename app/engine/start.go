@@ -7,6 +7,7 @@ import (
 
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -35,7 +36,7 @@ func (e *Engine) Start(ctx context.Context, tx tenants.Tx, request StartRequest)
 	if err := lockKey(ctx, tx, request.Key); err != nil {
 		return Started{}, err
 	}
-	if earlier, err := runByKey(ctx, tx, request.Key); !errors.Is(err, ErrNoRun) {
+	if earlier, err := RunByKey(ctx, tx, request.Key); !errors.Is(err, ErrNoRun) {
 		return Started{Run: earlier, Before: true}, err
 	}
 	run, err := e.start(ctx, tx, request)
@@ -87,6 +88,9 @@ func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequ
 	for _, file := range request.Files {
 		queueValue(batch, tx.Tenant, id, file.Type, file.Data)
 	}
+	if err := queueRunCap(batch, id, version.Document); err != nil {
+		return Run{}, err
+	}
 	if err := tx.Send(ctx, batch); err != nil {
 		return Run{}, fmt.Errorf("start a run: %w", err)
 	}
@@ -98,6 +102,20 @@ func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequ
 }
 
 const normalPriority = 2
+
+// queueRunCap gives the run the cap that its pipeline says, for either kind of funds.
+func queueRunCap(batch *tenants.Batch, id RunID, document pipeline.Document) error {
+	if document.RunCap == nil {
+		return nil
+	}
+	limit := ledger.Micros(*document.RunCap)
+	for _, funds := range []ledger.Funds{ledger.Real, ledger.Pretend} {
+		if err := ledger.QueueCap(batch, ledger.Cap{Place: ledger.OfRun(ledger.RunID(id)), Funds: funds, Limit: &limit}); err != nil {
+			return fmt.Errorf("set the cap of a run: %w", err)
+		}
+	}
+	return nil
+}
 
 // runName fills in the pipeline's text for naming runs, cut to what a list can show.
 func runName(ctx context.Context, program *pipeline.Program, fallback string, input []byte) (string, error) {

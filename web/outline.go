@@ -1,0 +1,168 @@
+package web
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
+	"tollgate/web/ui"
+)
+
+// outlineLine is one step of a pipeline, told as a sentence.
+type outlineLine struct {
+	Number, Name string
+	Depth        int // 0 at the top
+	Under        string
+	Kind         ui.Kind
+	Says         string
+}
+
+// outlineLines tells every step of a program, in reading order.
+func outlineLines(program *pipeline.Program) []outlineLine {
+	var lines []outlineLine
+	var walk func(nodes []*pipeline.Node, under string)
+	walk = func(nodes []*pipeline.Node, under string) {
+		for _, node := range nodes {
+			lines = append(lines, outlineLine{
+				Number: node.Number, Name: node.Step.Name, Depth: node.Depth - 1, Under: under,
+				Kind: ui.KindOf(string(node.Kind())), Says: tell(program, node),
+			})
+			under = ""
+			for _, list := range node.Lists {
+				walk(list.Nodes, caseName(list))
+			}
+		}
+	}
+	walk(program.Roots(), "")
+	return lines
+}
+
+// caseName says under which condition a list of steps runs.
+func caseName(list pipeline.ChildList) string {
+	if list.Key == pipeline.ListOtherwise {
+		return "Otherwise"
+	}
+	return "If: " + list.Name
+}
+
+// tell says in a sentence what a step does.
+func tell(program *pipeline.Program, node *pipeline.Node) string {
+	switch with := node.Step.With.(type) {
+	case *pipeline.AI:
+		return tellAI(with)
+	case *pipeline.Review:
+		return tellReview(program, with)
+	case *pipeline.Email:
+		return fmt.Sprintf("Sends “%s” to %s.", readable(program, with.Subject), readable(program, strings.Join(with.To, ", ")))
+	case *pipeline.Set:
+		var names []string
+		for _, value := range with.Values {
+			names = append(names, words(value.Name))
+		}
+		return "Works out " + ui.List(names) + "."
+	case *pipeline.Branch:
+		var names []string
+		for _, one := range with.Cases {
+			names = append(names, "“"+one.Name+"”")
+		}
+		return "Takes the first way whose condition holds: " + strings.Join(append(names, "otherwise"), ", ") + "."
+	}
+	return node.Step.Note
+}
+
+func tellAI(with *pipeline.AI) string {
+	said := "Asks " + strings.Join(with.Models, ", then ")
+	var fields []string
+	for _, field := range with.Answer {
+		fields = append(fields, field.Title())
+	}
+	if len(fields) > 0 {
+		said += " for " + ui.List(fields)
+	}
+	if with.MaxCost > 0 {
+		said += ", for at most " + ledger.Micros(with.MaxCost).String()
+	}
+	return said + "."
+}
+
+func tellReview(program *pipeline.Program, with *pipeline.Review) string {
+	var who []string
+	for _, person := range with.People {
+		switch {
+		case person.Everyone:
+			who = append(who, "everybody who may decide")
+		case person.Role != "":
+			who = append(who, "everybody with the role "+person.Role)
+		case person.User != "":
+			who = append(who, person.User)
+		default:
+			who = append(who, readable(program, person.Email))
+		}
+	}
+	said := fmt.Sprintf("Asks %s: “%s”", ui.List(who), readable(program, with.Question))
+	switch with.Policy.Rule {
+	case pipeline.PolicyAll:
+		said += " All must agree."
+	case pipeline.PolicyN:
+		said += fmt.Sprintf(" %d must agree.", with.Policy.N)
+	}
+	if with.Due != nil {
+		said += fmt.Sprintf(" Without an answer within %s %s.", ui.Duration(time.Duration(*with.Due)), news{Silence: with.OnDeadline}.silence())
+	}
+	return said
+}
+
+var (
+	insertion = regexp.MustCompile(`\{\{(.*?)\}\}`)
+	plainPath = regexp.MustCompile(`^(?:default\()?\s*(input|steps)\.([A-Za-z0-9_]+)(?:\.([A-Za-z0-9_]+))?`)
+)
+
+// readable shows a text with what is inserted into it by the names that people gave.
+func readable(program *pipeline.Program, text string) string {
+	return insertion.ReplaceAllStringFunc(text, func(found string) string {
+		formula := strings.TrimSpace(insertion.FindStringSubmatch(found)[1])
+		path := plainPath.FindStringSubmatch(formula)
+		switch {
+		case path == nil:
+			return "[a value]"
+		case path[1] == "input":
+			return bracket(fieldTitle(program.Document().Input, path[2]), words(path[3]))
+		}
+		node := program.Node(path[2])
+		if node == nil {
+			return "[a value]"
+		}
+		return bracket(node.Step.Name, fieldTitle(pipeline.Outputs(*node.Step), path[3]))
+	})
+}
+
+func bracket(whole, part string) string {
+	if part == "" {
+		return "[" + whole + "]"
+	}
+	return "[" + whole + " › " + part + "]"
+}
+
+func fieldTitle(fields []pipeline.Field, name string) string {
+	for _, field := range fields {
+		if field.Name == name {
+			return words(field.Title())
+		}
+	}
+	return words(name)
+}
+
+// words makes a name that formulas use readable.
+func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// chainOf is what a document is made of, as icons.
+func chainOf(program *pipeline.Program) ui.Chain {
+	var chain ui.Chain
+	for _, line := range outlineLines(program) {
+		chain = append(chain, line.Kind)
+	}
+	return chain
+}

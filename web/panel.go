@@ -1,0 +1,444 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tollgate/app/engine"
+	"tollgate/app/pipeline"
+	"tollgate/app/review"
+	"tollgate/billing/ledger"
+	"tollgate/tenants"
+	"tollgate/web/ui"
+)
+
+// panelView is one step of a run, with all that came in and out of it.
+type panelView struct {
+	r       *runView
+	Passage passage
+	Input   *engine.Preview
+	Output  *engine.Preview
+	Charges []ledger.Charge
+	Review  *review.Detail
+}
+
+// readPanel reads the panel that was asked for, by the id of the step or of its
+// execution; or that of the step that needs somebody.
+func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
+	p, found := r.chosen()
+	switch {
+	case !found && r.Chosen != "":
+		return errNotFound
+	case !found:
+		return nil
+	}
+	panel := panelView{r: r, Passage: p}
+	r.Panel = &panel
+	if p.Step == nil {
+		return nil
+	}
+	var err error
+	if panel.Input, err = r.preview(ctx, tx, p.Step.Input); err != nil {
+		return err
+	}
+	if panel.Output, err = r.preview(ctx, tx, p.Step.Output); err != nil {
+		return err
+	}
+	if detail, ok := r.Reviews[p.Step.ID]; ok {
+		panel.Review = &detail
+	}
+	if p.Step.Kind == pipeline.KindAI && r.maySeeMoney() {
+		panel.Charges, err = ledger.ChargesOfStep(ctx, tx, ledger.StepRunID(p.Step.ID))
+	}
+	return err
+}
+
+func (r *runView) chosen() (passage, bool) {
+	wanted := r.Chosen
+	if wanted == "" && !r.News.Fresh && r.News.Standing != engine.StandingCompleted {
+		wanted = r.News.StepID
+	}
+	for _, p := range r.Passages {
+		if wanted != "" && (p.Node.ID() == wanted || p.Step != nil && p.Step.ID.String() == wanted) {
+			if r.Chosen != "" {
+				r.Chosen = p.Node.ID()
+			}
+			return p, true
+		}
+	}
+	return passage{}, false
+}
+
+func (r *runView) preview(ctx context.Context, tx tenants.Tx, digest engine.Digest) (*engine.Preview, error) {
+	if digest.IsZero() {
+		return nil, nil
+	}
+	preview, err := engine.PreviewOf(ctx, tx, r.Progress.Run.ID, digest, previewBytes)
+	return &preview, err
+}
+
+func (p *panelView) node() *pipeline.Node { return p.Passage.Node }
+
+// component is the panel as it stands beside the timeline.
+func (p *panelView) component() *ui.Panel {
+	badge := p.Passage.badge()
+	panel := &ui.Panel{
+		ID: "panel", Over: "Step " + p.node().Number + " · " + p.node().Kind().Title(), Title: p.node().Step.Name,
+		Badge: &badge, Says: p.says(), Actions: p.actions(),
+	}
+	if p.r.Chosen != "" {
+		panel.Close = p.r.path() + p.r.query()
+	}
+	for _, fold := range []ui.Fold{p.reviewFold(), p.failureFold(), p.resultFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
+		if fold.Title != "" {
+			panel.Folds = append(panel.Folds, fold)
+		}
+	}
+	return panel
+}
+
+// says tells what happened in a sentence or two.
+func (p *panelView) says() ui.Sentence {
+	step, c := p.Passage.Step, clock{p.r.Now, p.r.v.zone()}
+	if step == nil {
+		if p.Passage.Lost {
+			return ui.Words("The run ended before it got here.")
+		}
+		return ui.Words("It has not begun yet.")
+	}
+	out := p.news(c)
+	if step.Note != "" {
+		out = append(out, ui.Plain(" "), ui.Name(sentenceEnd(sentenceCase(step.Note))))
+	}
+	if p.interrupted() {
+		out = append(out, ui.Plain(" A try was cut off, so the call was made again with the same key."))
+	}
+	return out
+}
+
+func (p *panelView) news(c clock) ui.Sentence {
+	step := p.Passage.Step
+	switch {
+	case step.State == engine.StepFailed && step.Failure != nil:
+		return ui.Sentence{ui.Strong(step.Failure.Message)}
+	case step.State == engine.StepCancelled:
+		return ui.Words("Stopped " + c.when(*step.EndedAt) + ", when the run was cancelled.")
+	case step.State == engine.StepDone:
+		return p.doneWords(c)
+	case p.Passage.Wait != nil && p.Passage.Wait.Kind == engine.WaitReview:
+		return p.r.standingOf(p.Passage).person(c)
+	case p.Passage.Wait != nil:
+		n := p.r.standingOf(p.Passage)
+		n.Standing = standingOfWait(p.Passage.Wait.Kind)
+		return n.sentence(c.now, c.zone)
+	case step.State == engine.StepWaiting:
+		return ui.Words("What it waited for is here. It goes on as soon as a worker is free.")
+	case len(p.node().Lists) > 0:
+		return ui.Words("Its steps are under way" + c.since(step.CreatedAt) + ".")
+	}
+	return ui.Words(fmt.Sprintf("Working%s, try %d of %d.", c.since(step.BegunAt), step.Attempt, engine.MaxTries(p.node())))
+}
+
+func standingOfWait(kind engine.WaitKind) engine.StandingState {
+	switch kind {
+	case engine.WaitCap:
+		return engine.StandingCapped
+	case engine.WaitRetry:
+		return engine.StandingRetrying
+	}
+	return engine.StandingWaiting
+}
+
+// doneWords tell when it was done and how.
+func (p *panelView) doneWords(c clock) ui.Sentence {
+	step := p.Passage.Step
+	ended := c.when(*step.EndedAt)
+	switch {
+	case p.Review != nil && !p.Review.Open():
+		return append(decidedBy(*p.Review), ui.Plain(", "+ended+"."))
+	case step.Chosen != "":
+		if list := p.node().Child(step.Chosen); list != nil {
+			return ui.Sentence{ui.Plain("Took “"), ui.Name(list.Name), ui.Plain("”, " + ended + ".")}
+		}
+	}
+	took := step.EndedAt.Sub(step.CreatedAt)
+	if took < 100_000_000 { // a tenth of a second, which is all that a step without a call takes
+		return ui.Words("Done " + ended + ", at once.")
+	}
+	return ui.Words("Done " + ended + ", after " + ui.Duration(took) + ".")
+}
+
+// decidedBy says who decided what.
+func decidedBy(detail review.Detail) ui.Sentence {
+	verdict := map[review.Outcome]string{
+		review.OutcomeApproved: "approved", review.OutcomeRejected: "refused", review.OutcomeSentBack: "asked for changes",
+	}[detail.Outcome]
+	switch {
+	case detail.Outcome == review.OutcomeTimeout:
+		return ui.Sentence{ui.Strong("Nobody answered before the deadline")}
+	case verdict == "" || len(detail.Answers) == 0:
+		return ui.Sentence{ui.Strong("No answer was needed any more")}
+	}
+	last := detail.Answers[len(detail.Answers)-1]
+	return ui.Sentence{ui.Strong(last.Name + " " + verdict)}
+}
+
+// interrupted tells whether a worker died in the middle of a try.
+func (p *panelView) interrupted() bool {
+	for _, try := range p.Passage.Tries {
+		if try.Outcome == engine.AttemptInterrupted {
+			return true
+		}
+	}
+	return false
+}
+
+// sentenceEnd closes a sentence that has no full stop.
+func sentenceEnd(words string) string {
+	if words == "" || strings.ContainsAny(words[len(words)-1:], ".!?") {
+		return words
+	}
+	return words + "."
+}
+
+func (p *panelView) actions() ui.Actions {
+	if p.Review == nil || !p.Review.Open() {
+		return nil
+	}
+	if seat, ok := p.Review.SeatOf(p.r.v.user); ok && seat.State == review.SeatOpen {
+		return ui.Actions{ui.Button{Text: "Review and decide", Href: p.r.v.path("reviews", p.Review.ID.String())}}
+	}
+	return nil
+}
+
+func (p *panelView) value(id, label string, preview *engine.Preview, fields []pipeline.Field) valueView {
+	return valueView{
+		ID: id, Label: label, Preview: *preview, Fields: fields,
+		Download: p.r.path("values", preview.Digest.String()) + queryOf("name", p.node().Step.Name+" "+strings.ToLower(label)),
+	}
+}
+
+func (p *panelView) resultFold() ui.Fold {
+	if p.Output == nil {
+		return ui.Fold{}
+	}
+	value := p.value("result", "Result", p.Output, p.outputFields())
+	return ui.Fold{ID: "fold-result", Title: "Result", Answer: value.answer(), Open: true, Body: resultBody(value, p.model())}
+}
+
+// outputFields are what the step gives, named as its author named them.
+func (p *panelView) outputFields() []pipeline.Field {
+	if ask := p.node().AI(); ask != nil && len(ask.Answer) > 0 {
+		return ask.Answer
+	}
+	return pipeline.Outputs(*p.node().Step)
+}
+
+// model is who wrote the result, where a model did.
+func (p *panelView) model() string {
+	if p.Passage.Step.Kind != pipeline.KindAI {
+		return ""
+	}
+	for _, charge := range p.Charges {
+		if charge.ModelBilled != "" {
+			return charge.ModelBilled
+		}
+	}
+	return p.node().AI().Models[0]
+}
+
+// inputFold shows what went out, by the names of the builder.
+func (p *panelView) inputFold() ui.Fold {
+	if p.Input == nil {
+		return ui.Fold{}
+	}
+	value := p.value("input", "Input", p.Input, nil)
+	return ui.Fold{ID: "fold-input", Title: "Input", Answer: value.answer(), Body: sentBody(p.sent(), value)}
+}
+
+// sent are the parts of what went out; nil where it is too large to be taken apart.
+func (p *panelView) sent() []ui.Pair {
+	if !p.Input.Whole() {
+		return nil
+	}
+	switch p.Passage.Step.Kind {
+	case pipeline.KindAI:
+		var ask engine.AIInput
+		if json.Unmarshal(p.Input.Bytes, &ask) != nil {
+			return nil
+		}
+		pairs := []ui.Pair{{Label: "Models", Value: strings.Join(ask.Models, ", then ")}}
+		if ask.Instructions != "" {
+			pairs = append(pairs, ui.Pair{Label: "Instructions", Part: ui.Said(ask.Instructions)})
+		}
+		pairs = append(pairs, ui.Pair{Label: "Prompt", Part: ui.Said(ask.Prompt)})
+		return append(pairs, ui.Pair{Label: "Longest answer", Value: ui.Count(int64(ask.MaxTokens)) + " tokens"})
+	case pipeline.KindEmail:
+		var mail engine.EmailInput
+		if json.Unmarshal(p.Input.Bytes, &mail) != nil {
+			return nil
+		}
+		pairs := []ui.Pair{{Label: "To", Value: strings.Join(mail.To, ", ")}}
+		if len(mail.CC) > 0 {
+			pairs = append(pairs, ui.Pair{Label: "Copy to", Value: strings.Join(mail.CC, ", ")})
+		}
+		return append(pairs, ui.Pair{Label: "Subject", Value: mail.Subject}, ui.Pair{Label: "Text", Part: ui.Said(mail.Body)})
+	}
+	return nil
+}
+
+// triesFold lists the tries of a step that reached outside.
+func (p *panelView) triesFold() ui.Fold {
+	if len(p.Passage.Tries) == 0 {
+		return ui.Fold{}
+	}
+	table := ui.Table{Caption: "Tries of this step", CaptionUnseen: true, Keep: true, Tight: true,
+		Columns: []ui.Column{{Title: "Try"}, {Title: "Outcome"}, {Title: "Time", Number: true}}}
+	for _, try := range p.Passage.Tries {
+		table.Rows = append(table.Rows, ui.TableRow{Cells: []ui.Cell{
+			{Text: fmt.Sprint(try.Number)},
+			{Text: triedWords(try), Small: ui.WhenBrief(try.BeganAt, p.r.Now, p.r.v.zone())},
+			{Text: ui.Duration(try.EndedAt.Sub(try.BeganAt))},
+		}})
+	}
+	return ui.Fold{ID: "fold-tries", Title: "Attempts", Answer: ui.Count(int64(len(p.Passage.Tries))), Open: len(p.Passage.Tries) > 1, Body: table}
+}
+
+func triedWords(try engine.Attempt) string {
+	words := map[engine.AttemptOutcome]string{
+		engine.AttemptDone: "Done", engine.AttemptFailed: "Failed", engine.AttemptInterrupted: "Cut off", engine.AttemptCancelled: "Cancelled",
+	}[try.Outcome]
+	if try.Failure != nil {
+		words += ": " + try.Failure.Message
+	}
+	return words
+}
+
+// failureFold keeps what the other side said apart from our own words.
+func (p *panelView) failureFold() ui.Fold {
+	step := p.Passage.Step
+	if step == nil || step.Failure == nil || step.Failure.Detail == "" {
+		return ui.Fold{}
+	}
+	return ui.Fold{ID: "fold-detail", Title: "Technical detail", Answer: step.Failure.Class,
+		Body: ui.Code{ID: "detail", Label: "Technical detail", Text: step.Failure.Detail}}
+}
+
+// moneyFold tells each call's model, tokens, price and cost.
+func (p *panelView) moneyFold() ui.Fold {
+	if len(p.Charges) == 0 {
+		return ui.Fold{}
+	}
+	var pairs []ui.Pair
+	for i, charge := range p.Charges {
+		if len(p.Charges) > 1 {
+			pairs = append(pairs, ui.Pair{Label: fmt.Sprintf("Call %d", i+1), Value: ui.When(charge.StartedAt, p.r.Now, p.r.v.zone()), Strong: true})
+		}
+		pairs = append(pairs, chargePairs(charge)...)
+	}
+	return ui.Fold{ID: "fold-money", Title: "Model and cost", Answer: ui.Dollars(p.Passage.Step.CostMicros), Body: ui.Pairs{Items: pairs, Tight: true}}
+}
+
+func chargePairs(charge ledger.Charge) []ui.Pair {
+	model := charge.Model
+	if charge.ModelBilled != "" && charge.ModelBilled != charge.Model {
+		model += ", billed as " + charge.ModelBilled
+	}
+	tokens := charge.Tokens
+	pairs := []ui.Pair{
+		{Label: "Model", Value: model},
+		{Label: "Read", Value: ui.Count(tokens.Input+tokens.CacheRead+tokens.CacheWrite) + " tokens" + atRate(charge.Input)},
+		{Label: "Written", Value: ui.Count(tokens.Output+tokens.Reasoning) + " tokens" + atRate(charge.Output)},
+		{Label: "Cost", Value: charge.Cost.Exact() + costNote(charge), Strong: true},
+		{Label: "Reserved", Value: charge.Reserved.Exact() + givenBack(charge)},
+	}
+	if charge.Latency > 0 {
+		pairs = append(pairs, ui.Pair{Label: "Answered in", Value: ui.Duration(charge.Latency)})
+	}
+	return pairs
+}
+
+func atRate(rate ledger.Rate) string {
+	if micros, known := rate.Micros(); known {
+		return ", at " + micros.Exact() + " a million"
+	}
+	return ""
+}
+
+func costNote(charge ledger.Charge) string {
+	var notes []string
+	if charge.Funds == ledger.Pretend {
+		notes = append(notes, "pretend dollars")
+	}
+	if charge.Tokens.Estimated {
+		notes = append(notes, "estimated")
+	}
+	if charge.Payer == ledger.PayerOwn {
+		notes = append(notes, "billed by your provider")
+	}
+	if len(notes) == 0 {
+		return ""
+	}
+	return ", " + strings.Join(notes, ", ")
+}
+
+func givenBack(charge ledger.Charge) string {
+	switch rest := charge.Reserved - charge.Cost; {
+	case charge.Overrun > 0:
+		return ", passed by " + charge.Overrun.Exact()
+	case rest > 0:
+		return ", " + rest.Exact() + " given back"
+	}
+	return ""
+}
+
+// reviewFold tells who was asked what, and who answered how.
+func (p *panelView) reviewFold() ui.Fold {
+	if p.Review == nil {
+		return ui.Fold{}
+	}
+	detail := *p.Review
+	pairs := []ui.Pair{
+		{Label: "Question", Value: detail.Content.Title},
+		{Label: "Asked", Value: ui.When(detail.OpenedAt, p.r.Now, p.r.v.zone())},
+	}
+	if detail.DueAt != nil {
+		pairs = append(pairs, ui.Pair{Label: "Due", Value: ui.When(*detail.DueAt, p.r.Now, p.r.v.zone())})
+	}
+	for _, seat := range detail.Seats {
+		pairs = append(pairs, p.seatPair(detail, seat))
+	}
+	answer := fmt.Sprintf("%d of %d agreed", detail.Agreed(), detail.Needed())
+	return ui.Fold{ID: "fold-review", Title: "Who was asked", Answer: answer, Open: true, Body: ui.Pairs{Items: pairs, Tight: true}}
+}
+
+func (p *panelView) seatPair(detail review.Detail, seat review.SeatRow) ui.Pair {
+	pair := ui.Pair{Label: seat.Name}
+	answer, answered := detail.AnswerOf(seat.ID)
+	switch {
+	case answered:
+		pair.Rich = ui.Sentence{ui.Plain(saidVerdict(answer.Verdict) + " " + inSentence(ui.WhenBrief(answer.At, p.r.Now, p.r.v.zone())))}
+		if answer.Comment != "" {
+			pair.Rich = append(pair.Rich, ui.Plain(": “"), ui.Name(answer.Comment), ui.Plain("”"))
+		}
+	case seat.State == review.SeatOpen && detail.Open():
+		pair.Value = "Has not answered yet"
+	default:
+		pair.Value = "No answer needed any more"
+	}
+	return pair
+}
+
+func saidVerdict(verdict review.Verdict) string {
+	return map[review.Verdict]string{
+		review.Approve: "Approved", review.ApproveWithEdits: "Approved with changes", review.Reject: "Refused", review.SendBack: "Asked for changes",
+	}[verdict]
+}
+
+// askFold is what the step does, as its pipeline says.
+func (p *panelView) askFold() ui.Fold {
+	return ui.Fold{ID: "fold-what", Title: "What this step does", Open: p.Passage.Step == nil,
+		Body: ui.Words(tell(p.r.Progress.Program, p.node()))}
+}
