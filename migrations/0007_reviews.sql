@@ -62,6 +62,7 @@ CREATE TABLE seats (
 );
 CREATE UNIQUE INDEX seats_one_a_user ON seats (tenant_id, review_id, stage, user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX seats_waiting ON seats (tenant_id, user_id) WHERE state = 'open';
+CREATE INDEX seats_answered ON seats (tenant_id, user_id, closed_at) WHERE state = 'answered';
 CALL protect_tenant_table('seats',
     'SELECT, INSERT, UPDATE (token_hash, generation, expires_at, state, closed_at)',
     'SELECT (tenant_id, id, token_hash)');

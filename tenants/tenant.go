@@ -1,6 +1,10 @@
 package tenants
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+)
 
 // Tenant is a customer organisation, called a workspace on screens.
 type Tenant struct {
@@ -18,4 +22,15 @@ type User struct {
 	Name      string
 	Zone      string
 	CreatedAt time.Time
+}
+
+// TenantOf reads the tenant that the transaction is bound to.
+func TenantOf(ctx context.Context, tx Tx) (Tenant, error) {
+	var t Tenant
+	err := tx.QueryRow(ctx, `SELECT id, name, zone, demo, created_at FROM tenants WHERE id = $1`, tx.Tenant).
+		Scan(&t.ID, &t.Name, &t.Zone, &t.Demo, &t.CreatedAt)
+	if err != nil {
+		return Tenant{}, fmt.Errorf("read the workspace: %w", err)
+	}
+	return t, nil
 }

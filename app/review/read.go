@@ -15,11 +15,13 @@ const maxInbox = 200
 
 // Waiting is one line of a member's inbox.
 type Waiting struct {
-	Review   ID
-	RunID    [16]byte
-	Title    string
-	OpenedAt time.Time
-	DueAt    *time.Time
+	Review       ID
+	RunID        [16]byte
+	Title        string
+	OpenedAt     time.Time
+	DueAt        *time.Time
+	PipelineName string
+	RunName      string
 }
 
 // ByID reads a review of the workspace, for its members.
@@ -47,7 +49,7 @@ const openSeats = `
 
 // Inbox lists what waits for a member, the nearest deadline first.
 func (r *Room) Inbox(ctx context.Context, tx tenants.Tx, user tenants.UserID) ([]Waiting, error) {
-	query := `SELECT r.id, r.run_id, r.title, r.opened_at, r.due_at` + openSeats + ` ORDER BY r.due_at, r.id LIMIT $3`
+	query := `SELECT r.id, r.run_id, r.title, r.opened_at, r.due_at, r.content::jsonb->>'pipeline', r.content::jsonb->>'run'` + openSeats + ` ORDER BY r.due_at, r.id LIMIT $3`
 	rows, _ := tx.Query(ctx, query, tx.Tenant, user, maxInbox)
 	waiting, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Waiting])
 	if err != nil {
