@@ -14,7 +14,7 @@ func QueueHold(b *tenants.Batch, h Hold) {
 // void (tenants.IsLostRace) if the hold has ended.
 func QueueDispatch(b *tenants.Batch, id HoldID) {
 	b.Guarded(`UPDATE holds SET dispatched = true
-		WHERE tenant_id = ledger_tenant() AND id = $1 AND state = 'open' RETURNING 1`, id)
+		WHERE tenant_id = ledger_tenant() AND id = $1 AND closed_at IS NULL RETURNING 1`, id)
 }
 
 // QueueSettle adds the final booking of a call. The batch is void (tenants.IsLostRace)
