@@ -35,6 +35,7 @@ type Reviews interface {
 	Open(ctx context.Context, tx tenants.Tx, q review.Question) (review.ID, error)
 	Decide(ctx context.Context, tx tenants.Tx, d review.Decision) (review.Result, error)
 	Close(ctx context.Context, tx tenants.Tx, id review.ID, why review.Outcome) (bool, error)
+	ByID(ctx context.Context, tx tenants.Tx, id review.ID) (review.Detail, error)
 }
 
 // Config is what an engine works with. All fields are required.

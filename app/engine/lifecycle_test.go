@@ -173,7 +173,7 @@ func TestDeadlineEndsAReviewAsItsStepSays(t *testing.T) {
 			t.Parallel()
 			h := build(t, nil)
 			h.work()
-			run := h.start(h.publish(fmt.Sprintf(oneReview, `, "due": "1s", "on_deadline": "`+action+`"`)), `{"n": 1}`)
+			run := h.start(h.publish(fmt.Sprintf(oneReview, `, "due": "1s", "on_deadline": "`+action+`", "editable": [{"field": {"name": "sum", "type": "number"}, "formula": "input.n"}]`)), `{"n": 1}`)
 			p := h.awaitEnd(run)
 			if want == "" {
 				require.Equal(t, engine.RunFailed, p.Run.State)
@@ -182,6 +182,7 @@ func TestDeadlineEndsAReviewAsItsStepSays(t *testing.T) {
 			}
 			require.Equal(t, engine.RunCompleted, p.Run.State, "%+v", p.Run.Failure)
 			require.JSONEq(t, `{"verdict": "`+want+`"}`, h.value(p.Run.Result))
+			require.Contains(t, h.value(p.Steps[0].Output), `"sum":1`, "a field as proposed")
 		})
 	}
 }

@@ -54,7 +54,7 @@ func (d *drive) proposal(ask *pipeline.CompiledReview, text string) review.Propo
 func editableField(draft draftField) review.EditableField {
 	field := review.EditableField{
 		Name: draft.field.Name, Label: draft.field.Title(), Help: draft.field.Help,
-		Type: review.FieldType(draft.field.Type), Required: draft.field.Required, Value: draft.value,
+		Type: review.FieldType(draft.field.Type), Required: draft.field.Required, Long: draft.field.Long, Value: draft.value,
 	}
 	for _, choice := range draft.field.Choices {
 		field.Choices = append(field.Choices, review.Choice{Value: choice.Value, Label: choice.Title()})
@@ -152,16 +152,35 @@ func (e *Engine) expireReview(ctx context.Context, tx tenants.Tx, step StepRunID
 		return err
 	}
 	w := waking{step: step, state: "expired"}
-	verdict := map[pipeline.DeadlineAction]string{
-		pipeline.DeadlineApprove: pipeline.VerdictApproved, pipeline.DeadlineReject: pipeline.VerdictRejected,
-		pipeline.DeadlineContinue: pipeline.VerdictTimeout,
-	}[ask.OnDeadline]
-	if verdict == "" {
+	verdict, goesOn := silenceMeans[ask.OnDeadline]
+	if !goesOn {
 		w.failure = &Failure{Class: ClassExpired, Message: "Nobody answered before the deadline, and silence never approves."}
-	} else if w.output, err = json.Marshal(map[string]string{"verdict": verdict, "comment": "", "by": "by timeout", "at": tx.Now.Format("2006-01-02T15:04:05Z")}); err != nil {
+		return e.wake(ctx, tx, w)
+	}
+	if w.output, err = e.silentOutput(ctx, tx, id, verdict); err != nil {
 		return err
 	}
 	return e.wake(ctx, tx, w)
+}
+
+// silenceMeans are the verdicts that a step may give to silence; without one it fails.
+var silenceMeans = map[pipeline.DeadlineAction]review.Outcome{
+	pipeline.DeadlineApprove: pipeline.VerdictApproved, pipeline.DeadlineReject: pipeline.VerdictRejected,
+	pipeline.DeadlineContinue: pipeline.VerdictTimeout,
+}
+
+// silentOutput is what formulas read of a review that nobody answered: every editable
+// field as proposed, and a record that says it was silence.
+func (e *Engine) silentOutput(ctx context.Context, tx tenants.Tx, id review.ID, verdict review.Outcome) ([]byte, error) {
+	detail, err := e.Reviews.ByID(ctx, tx, id)
+	if err != nil {
+		return nil, err
+	}
+	result := review.Result{Outcome: verdict, Recorded: review.Recorded{Name: "by timeout", At: tx.Now}, Values: map[string]json.RawMessage{}}
+	for _, field := range detail.Content.Editable {
+		result.Values[field.Name] = field.Value
+	}
+	return reviewOutput(result)
 }
 
 // openReviewOf finds the open review of a step run and the step's settings.

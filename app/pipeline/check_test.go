@@ -256,7 +256,7 @@ func TestProgramsKnowTheirPlaces(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["who","opt","total"],"properties":{
 		"who":{"type":"string"},"opt":{"type":["string","null"]},
 		"total":{"type":"object","additionalProperties":false,"required":["amount","currency"],"properties":{"amount":{"type":"number"},"currency":{"type":"string"}}}}}`,
-		string(ai.AnswerSchema))
+		string(answerSchema(ai.Answer)))
 	require.Nil(t, p.Node("ask").Review())
 	require.Nil(t, p.Node("ask").Email())
 	require.Nil(t, p.Node("send").Email().ReplyTo)

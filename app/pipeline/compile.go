@@ -129,9 +129,6 @@ func (c *compiler) ai(w *AI) *CompiledAI {
 	if out.MaxTokens == 0 {
 		out.MaxTokens = DefaultAnswerTokens
 	}
-	if len(w.Answer) > 0 {
-		out.AnswerSchema = AnswerSchema(w.Answer)
-	}
 	return out
 }
 

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/json"
 	"time"
 
 	"tollgate/app/expr"
@@ -115,7 +114,6 @@ type CompiledAI struct {
 	Instructions *expr.Text
 	Prompt       *expr.Text
 	Answer       []Field
-	AnswerSchema json.RawMessage // JSON Schema of Answer; nil where plain text is asked for
 	MaxTokens    int
 	MaxCost      int64 // micro-USD; 0: only the caps bind
 	OnRefusal    RefusalAction

@@ -167,7 +167,7 @@ func (r *rehearsal) step(n *Node) {
 
 func (r *rehearsal) checkAnswer(ai *CompiledAI, answer []byte) {
 	r.Helper()
-	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(ai.AnswerSchema))
+	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(answerSchema(ai.Answer)))
 	require.NoError(r, err)
 	c := jsonschema.NewCompiler()
 	require.NoError(r, c.AddResource("answer.json", schema))

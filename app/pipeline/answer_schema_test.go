@@ -6,10 +6,10 @@ import (
 	"tollgate/app/expr"
 )
 
-// AnswerSchema is the JSON Schema of an object with these fields, in the narrow
+// answerSchema is the JSON Schema of an object with these fields, in the narrow
 // form that model providers take for strict answers: every field is listed as
 // required and nothing else is allowed; a field that may stay empty allows null.
-func AnswerSchema(fields []Field) json.RawMessage {
+func answerSchema(fields []Field) json.RawMessage {
 	out, err := expr.EncodeJSON(recordSchema(fields))
 	if err != nil {
 		return nil // only text that is no text fails, and Check refuses that
