@@ -124,7 +124,7 @@ var addressForm = regexp.MustCompile(`https?://[^\s<>"]+`)
 func (s *Server) linksIn(text string) []string {
 	var links []string
 	for _, address := range addressForm.FindAllString(text, -1) {
-		path, ours := strings.CutPrefix(address, s.origin)
+		path, ours := strings.CutPrefix(strings.TrimRight(address, ".,;:!?)"), s.origin)
 		if ours && strings.HasPrefix(path, "/") && !slices.Contains(links, path) {
 			links = append(links, path)
 		}

@@ -107,6 +107,7 @@ var problems = []struct {
 	{ledger.ErrUnknownPrice, problem{status: http.StatusConflict, heading: "The price of this model is not known",
 		sentence: "Without a price we cannot keep to a cap, so the model is not called. Choose another model."}},
 
+	{context.Canceled, problem{status: http.StatusRequestTimeout, heading: "Your browser left before we were done", sentence: "Load the page again to see where things are."}},
 	{context.DeadlineExceeded, problem{status: http.StatusServiceUnavailable, logged: true, heading: "This took too long",
 		sentence: "We stopped after a while. Please try again in a moment.", wait: 20 * time.Second}},
 }

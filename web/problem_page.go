@@ -19,12 +19,18 @@ import (
 // around it for its members.
 func (s *Server) nothingHere(*visit) error { return errNotFound }
 
+// timeToFail is what an error page may take, also when the visit's own time is up.
+const timeToFail = 5 * time.Second
+
 // fail answers a visit that ended in an error. If part of an answer is out already
 // there is nothing more to say.
 func (v *visit) fail(err error) {
 	if v.Response().Committed {
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx()), timeToFail)
+	defer cancel()
+	v.SetRequest(v.Request().WithContext(ctx))
 	if errors.Is(err, errSignedOut) && !v.wantsPart() {
 		_ = v.redirect(signInThen(v.wayBack()))
 		return

@@ -164,6 +164,17 @@ func (s *Server) leave(v *visit) error {
 	return v.redirect("/signin")
 }
 
+// nextOf is the page to go on to as a demo person: the one she came from if it is in
+// her workspace or the mailbox, else her home.
+func nextOf(person tenants.Membership, next string) string {
+	home := pathIn(person.Tenant.ID)
+	path, _, _ := strings.Cut(next, "?")
+	if path == home || strings.HasPrefix(path, home+"/") || path == "/mail" || strings.HasPrefix(path, "/mail/") {
+		return next
+	}
+	return home
+}
+
 // demoPeople are those one can go on as in local mode.
 func (v *visit) demoPeople() ([]tenants.Membership, error) {
 	var people []tenants.Membership
@@ -192,11 +203,7 @@ func (s *Server) continueAs(v *visit) error {
 		if err := v.signIn(wanted); err != nil {
 			return err
 		}
-		home := pathIn(person.Tenant.ID)
-		if next := safeNext(v.FormValue("next")); next == home || strings.HasPrefix(next, home+"/") || strings.HasPrefix(next, "/mail") {
-			return v.redirect(next)
-		}
-		return v.redirect(home)
+		return v.redirect(nextOf(person, safeNext(v.FormValue("next"))))
 	}
 	return errNotFound
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"tollgate/tenants"
@@ -74,7 +75,7 @@ func (v *visit) workspacesForm(status int, name, zone string, invalid *tenants.I
 const sameForm = time.Minute
 
 func (s *Server) makeWorkspace(v *visit) error {
-	name, zone := v.FormValue("name"), v.FormValue("zone")
+	name, zone := strings.TrimSpace(v.FormValue("name")), v.FormValue("zone")
 	var made tenants.Membership
 	err := v.inSystemTx(func(ctx context.Context, stx tenants.SystemTx) error {
 		user, err := tenants.LockUser(ctx, stx, v.user)
