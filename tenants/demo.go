@@ -38,7 +38,7 @@ func SeedDemo(ctx context.Context, stx SystemTx) (Membership, error) {
 		return Membership{}, err
 	}
 	for _, person := range demoPeople {
-		user, _, err := ensureUser(ctx, stx, person.email, person.name)
+		user, _, err := ensureUser(ctx, stx, person.email, person.name, demoZone)
 		if err != nil {
 			return Membership{}, err
 		}

@@ -78,9 +78,9 @@ func RenameUser(ctx context.Context, stx SystemTx, id UserID, name string) error
 }
 
 // ensureUser finds the person with an address or makes her, and tells which.
-func ensureUser(ctx context.Context, stx SystemTx, email, name string) (User, bool, error) {
-	tag, err := stx.Exec(ctx, `INSERT INTO users (id, email, name, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (email) DO NOTHING`, NewID[User](), email, stripped(name, maxNameLength), stx.Now)
+func ensureUser(ctx context.Context, stx SystemTx, email, name, zone string) (User, bool, error) {
+	tag, err := stx.Exec(ctx, `INSERT INTO users (id, email, name, zone, created_at) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (email) DO NOTHING`, NewID[User](), email, stripped(name, maxNameLength), zone, stx.Now)
 	if err != nil {
 		return User{}, false, fmt.Errorf("make a user: %w", err)
 	}
