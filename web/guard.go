@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base32"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -154,12 +155,29 @@ func (v *visit) isLocal() bool {
 // reading one that does not say.
 func (v *visit) boundBody() error {
 	r := v.Request()
+	v.whole = r.Body
 	if r.ContentLength > v.route.maxBody {
 		v.Response().Header().Set("Connection", "close")
 		return &http.MaxBytesError{Limit: v.route.maxBody}
 	}
 	r.Body = http.MaxBytesReader(v.Response(), r.Body, v.route.maxBody)
 	return nil
+}
+
+// How much of a body that was refused is still taken, and for how long.
+const (
+	drainBytes = 64 << 20
+	drainTime  = 10 * time.Second
+)
+
+// drain takes what a browser still sends after it was told that its body is too large,
+// and throws it away. Browsers read the answer only after they have sent everything; a
+// connection that is closed before shows them an error of their own and not our page.
+func (v *visit) drain() {
+	connection := http.NewResponseController(v.Response())
+	_ = connection.Flush()
+	_ = connection.SetReadDeadline(v.s.clock().Add(drainTime))
+	_, _ = io.CopyN(io.Discard, v.whole, drainBytes)
 }
 
 // boundTime gives the visit its time. The deadlines of the connection are what stops a

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -25,7 +26,8 @@ type visit struct {
 	now   time.Time          // the database's clock when membership was read
 	asked int                // how many reviews wait for her
 
-	saved bool // a change was committed, whatever becomes of the page
+	whole io.ReadCloser // the body without its limit
+	saved bool          // a change was committed, whatever becomes of the page
 }
 
 // Reasons of our own why a visit ends early; problem.go words them.

@@ -42,6 +42,9 @@ func (v *visit) fail(err error) {
 	if err := v.page(p.status, v.problemFrame(p), v.problemBody(p)); err != nil {
 		v.s.Log.ErrorContext(v.ctx(), "an error page could not be sent", "ref", v.ref, "error", err)
 	}
+	if p.status == http.StatusRequestEntityTooLarge {
+		v.drain()
+	}
 }
 
 // signInThen is the sign-in page that leads on to another.

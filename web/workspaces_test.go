@@ -66,7 +66,7 @@ func TestAWorkspaceIsMadeOnce(t *testing.T) {
 	s.as(user).get("/").leadsTo("/workspaces").follow().is(200).says("2 workspaces", "Twice", "Another", "can do everything")
 }
 
-func TestHostileNamesAreText(t *testing.T) {
+func TestHostileNamesOfWorkspacesAreText(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, inLocalMode)
 	b := s.as(s.person("attacker@example.com").ID)
