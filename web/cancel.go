@@ -66,7 +66,7 @@ func (c cancelView) consequences() []ui.Row {
 		rows = append(rows, ui.Row{Reason: ui.Words(ui.Plural(int64(c.Sent), "e-mail that was sent stays", "e-mails that were sent stay") + " sent.")})
 	}
 	rows = append(rows, ui.Row{Reason: ui.Words("Steps that are done stay on the run’s page, with their results.")})
-	if c.v.me.Role.May(tenants.SeeMoney) {
+	if c.v.maySeeMoney() {
 		rows = append(rows, ui.Row{Reason: ui.Words(ui.Dollars(c.Line.CostMicros) + " is spent so far. A call that is under way may still cost what is reserved for it.")})
 	}
 	return rows

@@ -31,6 +31,7 @@ func (r *runView) happened() []ui.Row {
 	if run.EndedAt != nil {
 		lines = append(lines, happening{*run.EndedAt, r.endedWords()})
 	}
+	slices.Reverse(lines) // of what happened at one time the last comes first
 	slices.SortStableFunc(lines, func(a, b happening) int { return b.at.Compare(a.at) })
 	var rows []ui.Row
 	for _, line := range lines[:min(len(lines), happenedOnPage)] {
@@ -79,7 +80,7 @@ func (r *runView) happenedAt(p passage) []happening {
 	}
 	for _, wait := range p.Waits {
 		if wait.Kind == engine.WaitCap {
-			lines = append(lines, happening{wait.OpenedAt, ui.Sentence{title, ui.Plain(" was stopped by the cap: "), ui.Name(wait.Reason)}})
+			lines = append(lines, happening{wait.OpenedAt, ui.Sentence{title, ui.Plain(" was stopped by the cap: "), ui.Name(r.v.reasonOf(wait.Kind, wait.Reason))}})
 			if wait.ClosedAt != nil && wait.State == "done" {
 				lines = append(lines, happening{*wait.ClosedAt, ui.Sentence{title, ui.Plain(" could go on: the cap allows it again")}})
 			}

@@ -20,15 +20,16 @@ type outlineLine struct {
 	Says         string
 }
 
-// outlineLines tells every step of a program, in reading order.
-func outlineLines(program *pipeline.Program) []outlineLine {
+// outlineLines tells every step of a program, in reading order, with what it may cost
+// only for who may see money.
+func outlineLines(program *pipeline.Program, money bool) []outlineLine {
 	var lines []outlineLine
 	var walk func(nodes []*pipeline.Node, under string)
 	walk = func(nodes []*pipeline.Node, under string) {
 		for _, node := range nodes {
 			lines = append(lines, outlineLine{
 				Number: node.Number, Name: node.Step.Name, Depth: node.Depth - 1, Under: under,
-				Kind: ui.KindOf(string(node.Kind())), Says: tell(program, node),
+				Kind: ui.KindOf(string(node.Kind())), Says: tell(program, node, money),
 			})
 			under = ""
 			for _, list := range node.Lists {
@@ -49,10 +50,10 @@ func caseName(list pipeline.ChildList) string {
 }
 
 // tell says in a sentence what a step does.
-func tell(program *pipeline.Program, node *pipeline.Node) string {
+func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
 	switch with := node.Step.With.(type) {
 	case *pipeline.AI:
-		return tellAI(with)
+		return tellAI(with, money)
 	case *pipeline.Review:
 		return tellReview(program, with)
 	case *pipeline.Email:
@@ -60,7 +61,7 @@ func tell(program *pipeline.Program, node *pipeline.Node) string {
 	case *pipeline.Set:
 		var names []string
 		for _, value := range with.Values {
-			names = append(names, words(value.Name))
+			names = append(names, "“"+words(value.Name)+"”")
 		}
 		return "Works out " + ui.List(names) + "."
 	case *pipeline.Branch:
@@ -73,7 +74,7 @@ func tell(program *pipeline.Program, node *pipeline.Node) string {
 	return node.Step.Note
 }
 
-func tellAI(with *pipeline.AI) string {
+func tellAI(with *pipeline.AI, money bool) string {
 	said := "Asks " + strings.Join(with.Models, ", then ")
 	var fields []string
 	for _, field := range with.Answer {
@@ -82,7 +83,7 @@ func tellAI(with *pipeline.AI) string {
 	if len(fields) > 0 {
 		said += " for " + ui.List(fields)
 	}
-	if with.MaxCost > 0 {
+	if with.MaxCost > 0 && money {
 		said += ", for at most " + ledger.Micros(with.MaxCost).String()
 	}
 	return said + "."
@@ -102,7 +103,11 @@ func tellReview(program *pipeline.Program, with *pipeline.Review) string {
 			who = append(who, readable(program, person.Email))
 		}
 	}
-	said := fmt.Sprintf("Asks %s: “%s”", ui.List(who), readable(program, with.Question))
+	question := readable(program, with.Question)
+	said := fmt.Sprintf("Asks %s: “%s”", ui.List(who), question)
+	if sentenceEnd(question) != question {
+		said += "."
+	}
 	switch with.Policy.Rule {
 	case pipeline.PolicyAll:
 		said += " All must agree."
@@ -158,11 +163,14 @@ func fieldTitle(fields []pipeline.Field, name string) string {
 // words makes a name that formulas use readable.
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// chainOf is what a document is made of, as icons.
+// chainOf is what a document is made of, as icons. Steps that only change data are left
+// out: nobody chooses a pipeline by them.
 func chainOf(program *pipeline.Program) ui.Chain {
 	var chain ui.Chain
-	for _, line := range outlineLines(program) {
-		chain = append(chain, line.Kind)
+	for _, line := range outlineLines(program, false) {
+		if line.Kind != ui.KindOf(string(pipeline.KindSet)) {
+			chain = append(chain, line.Kind)
+		}
 	}
 	return chain
 }

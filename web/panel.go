@@ -49,7 +49,7 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 	if detail, ok := r.Reviews[p.Step.ID]; ok {
 		panel.Review = &detail
 	}
-	if p.Step.Kind == pipeline.KindAI && r.maySeeMoney() {
+	if p.Step.Kind == pipeline.KindAI && r.v.maySeeMoney() {
 		panel.Charges, err = ledger.ChargesOfStep(ctx, tx, ledger.StepRunID(p.Step.ID))
 	}
 	return err
@@ -128,7 +128,7 @@ func (p *panelView) news(c clock) ui.Sentence {
 	case step.State == engine.StepDone:
 		return p.doneWords(c)
 	case p.Passage.Wait != nil && p.Passage.Wait.Kind == engine.WaitReview:
-		return p.r.standingOf(p.Passage).person(c)
+		return p.askedWords(c)
 	case p.Passage.Wait != nil:
 		n := p.r.standingOf(p.Passage)
 		n.Standing = standingOfWait(p.Passage.Wait.Kind)
@@ -139,6 +139,17 @@ func (p *panelView) news(c clock) ui.Sentence {
 		return ui.Words("Its steps are under way" + c.since(step.CreatedAt) + ".")
 	}
 	return ui.Words(fmt.Sprintf("Working%s, try %d of %d.", c.since(step.BegunAt), step.Attempt, engine.MaxTries(p.node())))
+}
+
+// askedWords say for how long people have been asked, and what their silence leads to.
+func (p *panelView) askedWords(c clock) ui.Sentence {
+	wait := p.Passage.Wait
+	out := ui.Sentence{ui.Plain("Asked" + c.lasting(wait.OpenedAt) + ".")}
+	if p.Review == nil || p.Review.DueAt == nil {
+		return append(out, ui.Plain(" There is no deadline; it waits until somebody answers."))
+	}
+	silence := p.r.standingOf(p.Passage).silence()
+	return append(out, ui.Plain(" Without an answer by "), ui.Strong(c.when(*p.Review.DueAt)), ui.Plain(" "+silence+"."))
 }
 
 func standingOfWait(kind engine.WaitKind) engine.StandingState {
@@ -440,5 +451,5 @@ func saidVerdict(verdict review.Verdict) string {
 // askFold is what the step does, as its pipeline says.
 func (p *panelView) askFold() ui.Fold {
 	return ui.Fold{ID: "fold-what", Title: "What this step does", Open: p.Passage.Step == nil,
-		Body: ui.Words(tell(p.r.Progress.Program, p.node()))}
+		Body: ui.Words(tell(p.r.Progress.Program, p.node(), p.r.v.maySeeMoney()))}
 }

@@ -116,7 +116,7 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 	if p.News, err = p.v.newsOf(ctx, tx, p.Lines); err != nil {
 		return err
 	}
-	if p.maySeeMoney() {
+	if p.v.maySeeMoney() {
 		p.Month, err = ledger.MonthOfPipeline(ctx, tx, ledger.PipelineID(id))
 	}
 	return err
@@ -140,12 +140,31 @@ func (v *visit) newsOf(ctx context.Context, tx tenants.Tx, lines []engine.Line) 
 		if err != nil {
 			return nil, err
 		}
-		all[i] = newsOf(line, version.Program, asked[line.Run.ID], v.user)
+		all[i] = newsOf(v.discreet(line), version.Program, asked[line.Run.ID], v.user)
 	}
 	return all, nil
 }
 
-func (p pipelineView) maySeeMoney() bool { return p.v.me.Role.May(tenants.SeeMoney) }
+// discreet leaves the amounts out of a line where the person may not see money.
+func (v *visit) discreet(line engine.Line) engine.Line {
+	line.Reason = v.reasonOf(line.Wait, line.Reason)
+	return line
+}
+
+// reasonOf is why a wait was opened, without amounts for who may not see money.
+func (v *visit) reasonOf(kind engine.WaitKind, reason string) string {
+	if kind == engine.WaitCap && !v.maySeeMoney() {
+		return "The AI spend cap allows no further call."
+	}
+	return reason
+}
+
+func (v *visit) maySeeMoney() bool { return v.me.Role.May(tenants.SeeMoney) }
+
+// uses tells whether the pipeline may spend, or has spent, a kind of funds.
+func (p pipelineView) uses(funds ledger.Funds, standing ledger.Standing) bool {
+	return standing.Spent > 0 || p.Version.Program != nil && fundsOf(p.Version.Program)[funds]
+}
 
 func (p pipelineView) mayStart() bool { return p.v.me.Role.May(tenants.StartRuns) && p.One.Live > 0 }
 
@@ -179,7 +198,7 @@ func (p pipelineView) facts() ui.Facts {
 			{Label: "Published", Value: ui.When(p.Version.PublishedAt, p.v.now, p.v.zone())},
 		}, facts...)
 	}
-	if limit := p.Version.Document.RunCap; limit != nil && p.maySeeMoney() {
+	if limit := p.Version.Document.RunCap; limit != nil && p.v.maySeeMoney() {
 		facts = append(facts, ui.Pair{Label: "Cap of a run", Value: ui.Dollars(*limit)})
 	}
 	return facts
@@ -193,7 +212,7 @@ func (p pipelineView) runRows() []ui.Row {
 			Name: n.Run.Name, Href: p.v.path("runs", n.Run.ID.String()), Badge: &badge, Reason: n.reason(p.v.now, p.v.zone()),
 			EndNote: "#" + strconv.FormatInt(n.Run.Number, 10),
 		}
-		if p.maySeeMoney() && n.CostMicros > 0 {
+		if p.v.maySeeMoney() && n.CostMicros > 0 {
 			row.End = ui.Dollars(n.CostMicros)
 		}
 		rows = append(rows, row)

@@ -10,6 +10,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
+	"tollgate/billing/ledger"
 	"tollgate/web/ui"
 )
 
@@ -149,7 +150,7 @@ func pipelineBody(p pipelineView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = outline(outlineLines(p.Version.Program)).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = outline(outlineLines(p.Version.Program, p.v.maySeeMoney())).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -164,14 +165,22 @@ func pipelineBody(p pipelineView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if p.maySeeMoney() {
-				templ_7745c5c3_Err = spentOf("AI spend of this pipeline, "+monthName(p.Month), "spend", "", p.Month.Real).Render(ctx, templ_7745c5c3_Buffer)
+			if p.v.maySeeMoney() {
+				if p.uses(ledger.Real, p.Month.Real) {
+					templ_7745c5c3_Err = spentOf("AI spend, "+monthName(p.Month), "spend", "", p.Month.Real).Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+				}
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = spentOf("Pretend dollars, "+monthName(p.Month), "pretend", "What the practice model would have cost. Nobody pays it.", p.Month.Pretend).Render(ctx, templ_7745c5c3_Buffer)
-				if templ_7745c5c3_Err != nil {
-					return templ_7745c5c3_Err
+				if p.uses(ledger.Pretend, p.Month.Pretend) {
+					templ_7745c5c3_Err = spentOf("Pretend dollars, "+monthName(p.Month), "pretend", "What the practice model would have cost. Nobody pays it.", p.Month.Pretend).Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
 				}
 			}
 			if p.Version.Program != nil {
@@ -198,7 +207,7 @@ func pipelineBody(p pipelineView) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "</div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "</div>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -87,11 +88,11 @@ func (r *runView) read(ctx context.Context, tx tenants.Tx, id engine.RunID) erro
 	if err != nil {
 		return err
 	}
-	r.News = newsOf(line, r.Progress.Program, asked[id], r.v.user)
+	r.News = newsOf(r.v.discreet(line), r.Progress.Program, asked[id], r.v.user)
 	if err := r.readReviews(ctx, tx); err != nil {
 		return err
 	}
-	if r.maySeeMoney() {
+	if r.v.maySeeMoney() {
 		if r.Money, err = readRunMoney(ctx, tx, id, r.Progress.Program); err != nil {
 			return err
 		}
@@ -132,8 +133,6 @@ func (r *runView) readEnds(ctx context.Context, tx tenants.Tx) error {
 	r.Result = &result
 	return err
 }
-
-func (r *runView) maySeeMoney() bool { return r.v.me.Role.May(tenants.SeeMoney) }
 
 func (r *runView) mayChange() bool {
 	return r.v.me.Role.May(tenants.StartRuns) && !r.Progress.Run.State.Final()
@@ -244,13 +243,22 @@ func (r *runView) timeline() ui.Timeline {
 	run := r.Progress.Run
 	line := ui.Timeline{
 		ID: "timeline", Caption: "Steps of this run in order, with status, time span, duration and cost",
-		Start: run.CreatedAt, Now: r.end(), Ended: run.State.Final(), TrueScale: r.TrueTime, Loc: r.v.zone(),
+		Start: run.CreatedAt, Now: r.end(), Ended: run.State.Final(), TrueScale: r.TrueTime || !r.folds(), Loc: r.v.zone(),
 	}
 	from, to := r.window()
 	for _, p := range r.Passages[from:to] {
 		line.Steps = append(line.Steps, r.row(p))
 	}
 	return line
+}
+
+// worthFolding is how long a wait must be for the axis to leave it out.
+const worthFolding = 10 * time.Second
+
+// folds tells whether the run has waited long enough for its waits to be folded.
+func (r *runView) folds() bool {
+	spent := divide(r.Passages, r.Progress.Run.CreatedAt, r.end())
+	return r.end().Sub(r.Progress.Run.CreatedAt)-spent[ui.Running] >= worthFolding
 }
 
 // window is which rows of a long timeline stand on the page: those asked for, or those
@@ -285,7 +293,7 @@ func (r *runView) row(p passage) ui.TimelineStep {
 		Depth: p.Node.Depth - 1, Chosen: r.Panel != nil && r.Panel.Passage.Node == p.Node, Badge: p.badge(), Group: p.isGroup(),
 		Bars: p.stretches(), Attempts: p.ticks(), Time: p.took(r.Now), Reason: r.because(p),
 	}
-	if p.Step != nil && r.maySeeMoney() && p.Step.CostMicros > 0 {
+	if p.Step != nil && r.v.maySeeMoney() && p.Step.CostMicros > 0 {
 		row.Cost = ui.Dollars(p.Step.CostMicros)
 	}
 	return row
@@ -305,18 +313,32 @@ func (r *runView) because(p passage) ui.Sentence {
 	case p.Wait == nil:
 		return nil
 	case p.Wait.Kind == engine.WaitReview:
-		return r.standingOf(p).personBrief(clock{r.Now, r.v.zone()})
+		return r.askedAt(p)
 	case p.Wait.Kind == engine.WaitRetry, p.Wait.Kind == engine.WaitCap:
-		return ui.Sentence{ui.Name(p.Wait.Reason)}
+		return ui.Sentence{ui.Name(r.v.reasonOf(p.Wait.Kind, p.Wait.Reason))}
 	}
 	return nil
+}
+
+// askedAt says who can answer, how far it is, and until when.
+func (r *runView) askedAt(p passage) ui.Sentence {
+	n := r.standingOf(p)
+	out := ui.Sentence{ui.Strong(sentenceCase(n.people("You", " or "))), ui.Plain(" can answer.")}
+	detail, ok := r.Reviews[p.Step.ID]
+	if ok && detail.Needed() > 1 {
+		out = append(out, ui.Plain(fmt.Sprintf(" %d of %d agreed.", detail.Agreed(), detail.Needed())))
+	}
+	if ok && detail.DueAt != nil {
+		out = append(out, ui.Plain(" Due "+inSentence(ui.WhenBrief(*detail.DueAt, r.Now, r.v.zone()))+"."))
+	}
+	return out
 }
 
 // standingOf is the news of one waiting step.
 func (r *runView) standingOf(p passage) news {
 	n := newsOf(engine.Line{
 		Run: r.Progress.Run, StepID: p.Node.ID(), StepName: p.Node.Step.Name, Since: p.Wait.OpenedAt, Due: p.Wait.Due,
-		Wait: p.Wait.Kind, Reason: p.Wait.Reason, Attempt: p.Step.Attempt,
+		Wait: p.Wait.Kind, Reason: r.v.reasonOf(p.Wait.Kind, p.Wait.Reason), Attempt: p.Step.Attempt,
 	}, r.Progress.Program, nil, r.v.user)
 	for _, asked := range r.News.Asked {
 		if asked.StepRun == p.Step.ID {

@@ -100,8 +100,6 @@ func (r runsView) title() string {
 	return "Runs"
 }
 
-func (r runsView) maySeeMoney() bool { return r.v.me.Role.May(tenants.SeeMoney) }
-
 // address is that of the list with another group, or of its next page.
 func (r runsView) address(group engine.Group, before engine.RunID) string {
 	query := url.Values{}
@@ -152,7 +150,7 @@ func (r runsView) caption() string {
 
 func (r runsView) columns() []ui.Column {
 	columns := []ui.Column{{Title: "Run"}, {Title: "Status"}, {Title: "Why, and what happens next"}, {Title: "Started", Number: true}}
-	if r.maySeeMoney() {
+	if r.v.maySeeMoney() {
 		columns = append(columns, ui.Column{Title: "Cost", Number: true})
 	}
 	return columns
@@ -168,7 +166,7 @@ func (r runsView) rows() []ui.TableRow {
 			{Rich: n.reason(r.v.now, r.v.zone())},
 			{Text: ui.WhenBrief(n.Run.CreatedAt, r.v.now, r.v.zone())},
 		}
-		if r.maySeeMoney() {
+		if r.v.maySeeMoney() {
 			cells = append(cells, ui.Cell{Text: costWords(n.CostMicros)})
 		}
 		rows = append(rows, ui.TableRow{ID: "run-" + n.Run.ID.String(), Cells: cells})

@@ -8,7 +8,6 @@ import (
 	"tollgate/app/pipeline"
 	"tollgate/app/trigger"
 	"tollgate/tenants"
-	"tollgate/web/ui"
 )
 
 // errSecond ends the transaction of a form that was sent twice at once.
@@ -71,24 +70,4 @@ func (v *visit) startSample(ctx context.Context, tx tenants.Tx, id pipeline.ID, 
 	return trigger.ByHand{
 		Pipeline: id, Input: input, Files: files, Sample: true, By: v.me, FormKey: key,
 	}.Start(ctx, tx, v.s.Engine)
-}
-
-// outlineOf lists the steps of a template as people read them.
-func outlineOf(template pipeline.Template) []ui.OutlineStep {
-	program, err := pipeline.Compile(template.Document)
-	if err != nil {
-		return nil // the templates' own tests compile each
-	}
-	var steps []ui.OutlineStep
-	var walk func(nodes []*pipeline.Node)
-	walk = func(nodes []*pipeline.Node) {
-		for _, node := range nodes {
-			steps = append(steps, ui.OutlineStep{Number: node.Number, Name: node.Step.Name, Note: node.Step.Kind.Title()})
-			for _, list := range node.Lists {
-				walk(list.Nodes)
-			}
-		}
-	}
-	walk(program.Roots())
-	return steps
 }

@@ -90,7 +90,9 @@ func (n news) sentence(now time.Time, zone *time.Location) ui.Sentence {
 			ui.Plain(" It goes on by itself once the cap allows it; what was paid for is kept."),
 		}
 	case engine.StandingWaiting:
-		return append(ui.Sentence{ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain(c.since(n.Since) + ". ")}, n.then()...)
+		return append(ui.Sentence{
+			ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain("," + c.since(n.Since) + n.atMost(c) + ". "),
+		}, n.then()...)
 	case engine.StandingPaused:
 		return ui.Sentence{ui.Strong("Paused"), ui.Plain(c.since(n.Since) + ". Nothing begins until somebody resumes it.")}
 	}
@@ -136,7 +138,7 @@ func (n news) person(c clock) ui.Sentence {
 
 // people names who can still answer, the reader first.
 func (n news) people(you, or string) string {
-	const most = 3
+	const most = 4
 	var names []string
 	rest := 0
 	for _, asked := range n.Asked {
@@ -190,10 +192,6 @@ func (n news) nextTry(c clock) string {
 
 // waited says what a step waits for that is neither a person nor money.
 func (n news) waited(c clock) string {
-	until := ""
-	if n.Due != nil {
-		until = ", until " + c.when(*n.Due) + " at most"
-	}
 	switch n.Wait {
 	case engine.WaitTime:
 		if n.Due != nil {
@@ -201,7 +199,7 @@ func (n news) waited(c clock) string {
 		}
 		return "Waiting for its time"
 	case engine.WaitEvent:
-		return "Waiting for an event" + until
+		return "Waiting for an event"
 	case engine.WaitChild:
 		return "Waiting for another run to end"
 	case engine.WaitSlot:
@@ -209,7 +207,15 @@ func (n news) waited(c clock) string {
 	case engine.WaitPause:
 		return "Paused"
 	}
-	return "Waiting" + until
+	return "Waiting"
+}
+
+// atMost says how long an event is waited for.
+func (n news) atMost(c clock) string {
+	if n.Due == nil || n.Wait == engine.WaitTime {
+		return ""
+	}
+	return ", until " + c.when(*n.Due) + " at most"
 }
 
 // then says what comes after the step at work.
@@ -263,9 +269,9 @@ func (n news) reason(now time.Time, zone *time.Location) ui.Sentence {
 	case engine.StandingRetrying:
 		return append(n.about(n.Reason), ui.Plain(" "+sentenceCase(n.nextTry(c))+"."))
 	case engine.StandingRunning:
-		return append(n.about(""), ui.Plain(sentenceCase(strings.TrimPrefix(c.lasting(n.Since), ", "))+"."))
+		return ui.Sentence{ui.Name(sentenceCase(n.step())), ui.Plain(c.lasting(n.Since) + ".")}
 	case engine.StandingWaiting:
-		return append(n.about(""), ui.Plain(n.waited(c)+c.since(n.Since)+"."))
+		return append(n.about(n.waited(c)), ui.Plain(c.since(n.Since)+n.atMost(c)+"."))
 	case engine.StandingQueued:
 		if !n.Fresh {
 			return ui.Words("Ready since " + c.brief(n.Since) + "; goes on as soon as a worker is free.")

@@ -56,7 +56,9 @@ func (s *Server) startPage(v *visit) error {
 	if view.Sample {
 		view.Form.Values = sampleValues(view.Version.Document)
 	}
-	return v.page(http.StatusOK, v.frame("Start "+view.Pipeline.Name, inPipelines), startBody(view))
+	frame := v.frame("Start "+view.Pipeline.Name, inPipelines)
+	frame.Narrow = true
+	return v.page(http.StatusOK, frame, startBody(view))
 }
 
 func (f *startView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) error {
@@ -116,6 +118,7 @@ func (s *Server) startRun(v *visit) error {
 	case len(view.Problems) > 0:
 		v.saved = false
 		frame := v.frame("Error: "+ui.Plural(int64(len(view.Problems)), "thing", "things")+" to fix", inPipelines)
+		frame.Narrow = true
 		return v.page(http.StatusUnprocessableEntity, frame, startBody(view))
 	case before:
 		return v.redirect(v.path("runs", run.ID.String()) + "?again=1")

@@ -109,7 +109,7 @@ func listHelp(of pipeline.Field, help string) string {
 
 // fileHelp tells the limit, and what becomes of a file that a browser cannot keep.
 func (f startView) fileHelp(name, help string) string {
-	help = strings.TrimSpace(help + fmt.Sprintf(" A .txt, .eml, .csv or .json file of up to %d MB.", pipeline.MaxInputFile>>20))
+	help = strings.TrimSpace(help + fmt.Sprintf(" Up to %d MB, as .txt, .eml, .csv or .json.", pipeline.MaxInputFile>>20))
 	if sent, ok := f.Form.Files[name]; ok && len(f.Problems) > 0 {
 		if f.Sample && f.isSampleFile(name, sent) {
 			return help + " The sample's file “" + sent.Name + "” is taken unless you choose another."

@@ -80,9 +80,20 @@ func (t templatesView) feature() ui.Feature {
 	first := t.All[0]
 	return ui.Feature{
 		ID: "first", Title: first.Title, Text: first.Summary, Chain: chainOf(first.Program), Note: t.note(first),
-		Actions: t.actions(first, ui.Primary), Outline: outlineOf(first.Template),
+		Actions: append(ui.Actions{
+			ui.Button{Text: "See every step", About: first.Title, Kind: ui.Quiet, Href: t.v.path("templates", first.Slug)},
+		}, t.actions(first, ui.Primary)...), Outline: rootsOf(first.Program),
 		Needs: "You need nothing: without a key the practice model answers, in pretend dollars.",
 	}
+}
+
+// rootsOf lists the steps of a program without those inside others.
+func rootsOf(program *pipeline.Program) []ui.OutlineStep {
+	var steps []ui.OutlineStep
+	for _, node := range program.Roots() {
+		steps = append(steps, ui.OutlineStep{Number: node.Number, Name: node.Step.Name, Note: node.Step.Kind.Title()})
+	}
+	return steps
 }
 
 func (t templatesView) tiles() ui.Tiles {
@@ -98,8 +109,8 @@ func (t templatesView) tiles() ui.Tiles {
 
 // note is how large it is and what it may cost at most.
 func (t templatesView) note(one shownTemplate) string {
-	note := ui.Plural(int64(len(outlineLines(one.Program))), "step", "steps")
-	if limit := one.Document.RunCap; limit != nil {
+	note := ui.Plural(int64(len(outlineLines(one.Program, false))), "step", "steps")
+	if limit := one.Document.RunCap; limit != nil && t.v.maySeeMoney() {
 		note += " · at most " + ledger.Micros(*limit).String() + " a run"
 	}
 	if _, made := t.Made[one.Slug]; made {

@@ -112,7 +112,7 @@ func templateBody(t templatesView, one shownTemplate) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = outline(outlineLines(one.Program)).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = outline(outlineLines(one.Program, t.v.maySeeMoney())).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

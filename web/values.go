@@ -3,9 +3,11 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"tollgate/app/engine"
@@ -119,8 +121,11 @@ func (v valueView) pairs() []ui.Pair {
 			delete(record, field.Name)
 		}
 	}
-	if len(record) > 0 {
-		return nil // there is more than the fields tell
+	if len(pairs) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(record)) {
+		pairs = append(pairs, v.pair(pipeline.Field{Name: name, Label: sentenceCase(words(name))}, record[name]))
 	}
 	return pairs
 }
