@@ -61,7 +61,7 @@ func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
 	case *pipeline.Set:
 		var names []string
 		for _, value := range with.Values {
-			names = append(names, "“"+words(value.Name)+"”")
+			names = append(names, "“"+spaced(value.Name)+"”")
 		}
 		return "Works out " + ui.List(names) + "."
 	case *pipeline.Branch:
@@ -134,7 +134,7 @@ func readable(program *pipeline.Program, text string) string {
 		case path == nil:
 			return "[a value]"
 		case path[1] == "input":
-			return bracket(fieldTitle(program.Document().Input, path[2]), words(path[3]))
+			return bracket(fieldTitle(program.Document().Input, path[2]), spaced(path[3]))
 		}
 		node := program.Node(path[2])
 		if node == nil {
@@ -154,14 +154,14 @@ func bracket(whole, part string) string {
 func fieldTitle(fields []pipeline.Field, name string) string {
 	for _, field := range fields {
 		if field.Name == name {
-			return words(field.Title())
+			return spaced(field.Title())
 		}
 	}
-	return words(name)
+	return spaced(name)
 }
 
-// words makes a name that formulas use readable.
-func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
+// spaced makes a name that formulas use readable.
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
 // chainOf is what a document is made of, as icons. Steps that only change data are left
 // out: nobody chooses a pipeline by them.

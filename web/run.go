@@ -486,7 +486,7 @@ func (m runMoney) note() string {
 func (r *runView) resultFields() []pipeline.Field {
 	var fields []pipeline.Field
 	for _, value := range r.Progress.Program.Result() {
-		fields = append(fields, pipeline.Field{Name: value.Name, Label: sentenceCase(words(value.Name))})
+		fields = append(fields, pipeline.Field{Name: value.Name, Label: sentenceCase(spaced(value.Name))})
 	}
 	return fields
 }

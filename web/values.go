@@ -125,7 +125,7 @@ func (v valueView) pairs() []ui.Pair {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(record)) {
-		pairs = append(pairs, v.pair(pipeline.Field{Name: name, Label: sentenceCase(words(name))}, record[name]))
+		pairs = append(pairs, v.pair(pipeline.Field{Name: name, Label: sentenceCase(spaced(name))}, record[name]))
 	}
 	return pairs
 }
