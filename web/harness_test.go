@@ -32,7 +32,7 @@ import (
 // site is the pages over a database of their own, with the rooms behind them, and one
 // workspace with a member in each role.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	db      *dbtest.Database
 	web     *Server
 	engine  *engine.Engine
@@ -54,7 +54,7 @@ type workspace struct {
 const siteURL = "http://tollgate.test"
 
 // newSite makes a site. change adapts its settings before it is built.
-func newSite(t *testing.T, change ...func(*Config)) *site {
+func newSite(t testing.TB, change ...func(*Config)) *site {
 	t.Helper()
 	secret, err := tenants.NewSecret(bytes.Repeat([]byte{'s'}, 32))
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // page is an answer, read as a browser reads it.
 type page struct {
-	t       *testing.T
+	t       testing.TB
 	browser *browser
 	method  string
 	path    string
@@ -22,7 +22,7 @@ type page struct {
 	doc     *html.Node
 }
 
-func readPage(t *testing.T, b *browser, r *http.Request, answer *http.Response) *page {
+func readPage(t testing.TB, b *browser, r *http.Request, answer *http.Response) *page {
 	t.Helper()
 	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
