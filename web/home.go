@@ -22,8 +22,8 @@ type homeView struct {
 	v       *visit
 	Counts  engine.Counts
 	Asked   []review.Waiting
-	Failed  []engine.Line
-	Working []engine.Line
+	Failed  []news
+	Working []news
 	Month   ledger.MonthStatus
 	First   bool // nothing was ever run here
 	Example pipeline.Template
@@ -66,17 +66,25 @@ func (h *homeView) read(ctx context.Context, tx tenants.Tx) error {
 	if h.Counts, err = engine.CountRuns(ctx, tx, h.since()); err != nil {
 		return err
 	}
-	if h.Failed, err = engine.ListRuns(ctx, tx, engine.Filter{Group: engine.GroupFailed, Limit: homeLines}); err != nil {
+	if h.Failed, err = h.newsOf(ctx, tx, engine.GroupFailed); err != nil {
 		return err
 	}
-	h.Failed = endedSince(h.Failed, h.since())
-	if h.Working, err = engine.ListRuns(ctx, tx, engine.Filter{Group: engine.GroupOpen, Limit: homeLines}); err != nil {
+	if h.Working, err = h.newsOf(ctx, tx, engine.GroupOpen); err != nil {
 		return err
 	}
 	if h.maySeeMoney() {
 		h.Month, err = ledger.Month(ctx, tx)
 	}
 	return err
+}
+
+// newsOf reads the newest runs of a group, those that ended long ago left out.
+func (h *homeView) newsOf(ctx context.Context, tx tenants.Tx, group engine.Group) ([]news, error) {
+	lines, err := engine.ListRuns(ctx, tx, engine.Filter{Group: group, Limit: homeLines})
+	if err != nil {
+		return nil, err
+	}
+	return h.v.newsOf(ctx, tx, endedSince(lines, h.since()))
 }
 
 func (h homeView) since() time.Time { return h.v.now.AddDate(0, 0, -recentDays) }
@@ -168,13 +176,9 @@ func inSentence(when string) string {
 
 func (h homeView) failed() []ui.Row {
 	var rows []ui.Row
-	for _, line := range h.Failed {
-		row := h.row(line)
-		row.Badge = &ui.Badge{Status: ui.Failed}
-		row.EndNote = inSentence(ui.WhenBrief(line.Since, h.v.now, h.v.zone()))
-		if line.Run.Failure != nil {
-			row.Reason = ui.Sentence{ui.Name(line.Run.Failure.Message)}
-		}
+	for _, one := range h.Failed {
+		row := h.row(one)
+		row.EndNote = inSentence(ui.WhenBrief(one.Since, h.v.now, h.v.zone()))
 		rows = append(rows, row)
 	}
 	return rows
@@ -182,20 +186,22 @@ func (h homeView) failed() []ui.Row {
 
 func (h homeView) working() []ui.Row {
 	var rows []ui.Row
-	for _, line := range h.Working {
-		row := h.row(line)
-		row.Badge = &ui.Badge{Status: statusOf(line.Standing)}
-		row.Reason = h.standing(line)
-		if h.maySeeMoney() && line.CostMicros > 0 {
-			row.EndPart = ui.Words(ui.Dollars(line.CostMicros))
+	for _, one := range h.Working {
+		row := h.row(one)
+		if h.maySeeMoney() && one.CostMicros > 0 {
+			row.EndPart = ui.Words(ui.Dollars(one.CostMicros))
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-func (h homeView) row(line engine.Line) ui.Row {
-	return ui.Row{Name: runTitle(line.Run), Href: h.v.path("runs", line.Run.ID.String())}
+// row is one run with how it stands, in the words of the list of runs.
+func (h homeView) row(one news) ui.Row {
+	badge := one.badge()
+	return ui.Row{
+		Name: runTitle(one.Run), Href: h.v.path("runs", one.Run.ID.String()), Badge: &badge, Reason: one.reason(h.v.now, h.v.zone()),
+	}
 }
 
 // runTitle is how a run is called in lists.
@@ -211,15 +217,6 @@ func statusOf(standing engine.StandingState) ui.Status {
 		engine.StandingQueued: ui.Queued, engine.StandingPaused: ui.Paused, engine.StandingCompleted: ui.Done,
 		engine.StandingCancelled: ui.Cancelled,
 	}[standing]
-}
-
-// standing says where an open run is, since when, and what it is about.
-func (h homeView) standing(line engine.Line) ui.Sentence {
-	since := "ince " + inSentence(ui.WhenBrief(line.Since, h.v.now, h.v.zone())) + " · "
-	if line.StepName == "" {
-		return ui.Sentence{ui.Plain("S" + since), ui.Name(line.Run.Name)}
-	}
-	return ui.Sentence{ui.Plain("At “"), ui.Name(line.StepName), ui.Plain("” s" + since), ui.Name(line.Run.Name)}
 }
 
 // more is how many open runs the list leaves out.

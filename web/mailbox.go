@@ -136,7 +136,7 @@ func (s *Server) linksIn(text string) []string {
 func stateWords(m mail.Mail) string {
 	switch m.State {
 	case mail.StateSent:
-		return "Sent"
+		return "Kept here"
 	case mail.StateSending:
 		return "On its way"
 	case mail.StateFailed:

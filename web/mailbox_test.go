@@ -20,7 +20,7 @@ func TestTheMailboxShowsWhatWouldHaveGoneOut(t *testing.T) {
 	ours := things(s, s.home)
 	s.visitor().post("/signin", "email", "me@example.com")
 	s.work()
-	p := b.get("/mail").is(200).says("2 mails", "Shall we publish secret topic", "Chi Nguyen", "Your code to sign in", "me@example.com", "Sent")
+	p := b.get("/mail").is(200).says("2 mails", "Shall we publish secret topic", "Chi Nguyen", "Your code to sign in", "me@example.com", "Kept here")
 	require.Len(t, p.all("a", "href", "/mail/"+ours["id"]), 1)
 	mail := b.get("/mail/"+ours["id"]).is(200).says("Nordlicht Handel reviews", "chi.nguyen@nordlicht.example", "Message-ID")
 	require.Equal(t, "/r/"+ours["token"], attr(mail.byTestID("mail-link"), "href"), "the link works here")

@@ -60,6 +60,7 @@ func TestTooManyTriesOfLinksAndForms(t *testing.T) {
 		r.Header.Set("Fly-Client-IP", ip)
 		return b.do(r)
 	}
+	s.web.paces = paceOfForms()
 	now := time.Now()
 	s.web.clock = func() time.Time { return now }
 	for range 60 {

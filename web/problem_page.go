@@ -87,6 +87,7 @@ func (v *visit) problemFrame(p problem) frame {
 		return around
 	}
 	around := v.frame(title, inNone)
+	around.Narrow = true
 	around.Foot = append(around.Foot, ui.Link{Text: "Request " + v.ref})
 	return around
 }
@@ -108,6 +109,18 @@ func (v *visit) problemBody(p problem) ui.Lost {
 		Title:   p.heading,
 		Text:    text,
 		Actions: ui.Actions{home},
+		Links:   v.nearby(p),
+	}
+}
+
+// nearby is where what was looked for may be.
+func (v *visit) nearby(p problem) ui.Sentence {
+	if p.status != http.StatusNotFound || v.me.Tenant.ID.IsZero() {
+		return nil
+	}
+	return ui.Sentence{
+		ui.Plain("Or look among the "), ui.LinkTo("runs", v.path("runs")), ui.Plain(", the "), ui.LinkTo("pipelines", v.path("pipelines")),
+		ui.Plain(" and the "), ui.LinkTo("reviews", v.path("reviews")), ui.Plain("."),
 	}
 }
 
