@@ -32,6 +32,9 @@ func (s *Server) decideByLink(v *visit) error {
 	if a.given, err = v.readAnswer(a.Review); err != nil {
 		return err
 	}
+	if a.given.show && a.Refusal == nil {
+		return v.showLink(a.shown())
+	}
 	if !v.holdsKey(a.viewer.Token, a.given.key) {
 		return v.askAgain(a)
 	}
@@ -127,6 +130,7 @@ func (v *visit) showLink(status int, a asking) error {
 // barredPage is a right link that this browser may not answer by: what is missing, and
 // the way to it.
 type barredPage struct {
+	Over    string
 	Title   string
 	Text    ui.Sentence
 	Actions ui.Actions
@@ -135,39 +139,38 @@ type barredPage struct {
 // barred words why the holder of a right link may not answer. The question itself is
 // not on these pages: who may not answer learns it elsewhere if at all.
 func (v *visit) barred(a asking) (barredPage, error) {
-	sentTo := "This was sent to " + maskedAddress(a.Seat.Address) + " on behalf of " + a.workspace.Name + "."
+	p := barredPage{Over: "Sent to " + maskedAddress(a.Seat.Address) + " for " + a.workspace.Name}
 	inside := pathIn(a.Tenant, "reviews", a.Review.ID.String())
 	switch {
 	case errors.Is(a.Refusal, review.ErrLinkExpired) && !a.Review.Open():
-		return barredPage{Title: "This link is too old", Text: ui.Words(sentTo + " The request has ended, so you have nothing to do.")}, nil
+		p.Title, p.Text = "This link is too old", ui.Words("The request behind it has ended, so you have nothing to do.")
 	case errors.Is(a.Refusal, review.ErrLinkExpired):
-		a.key = v.linkKey(a.viewer.Token)
-		return barredPage{
-			Title: "This link is too old", Text: ui.Words(sentTo + " Links work for 30 days. Ask for a new one, and it comes to the same mailbox."),
-			Actions: ui.Actions{ui.PostButton{Action: a.action + "/renew", Hidden: []ui.Hidden{{Name: keyField, Value: a.key}},
-				Button: ui.Button{Text: "Mail me a new link", Kind: ui.Primary, TestID: "renew"}}},
-		}, nil
+		p.Title, p.Text = "This link is too old", ui.Words("It worked for 30 days. Ask for a new one, and it comes to the same mailbox.")
+		p.Actions = ui.Actions{ui.PostButton{
+			Action: a.action + "/renew", Hidden: []ui.Hidden{{Name: keyField, Value: v.linkKey(a.viewer.Token)}},
+			Button: ui.Button{Text: "Mail me a new link", Kind: ui.Primary, TestID: "renew"},
+		}}
 	case errors.Is(a.Refusal, review.ErrProofNeeded):
-		return barredPage{
-			Title:   "Sign in to see this request",
-			Text:    ui.Words(sentTo + " The link alone is not enough to answer it: sign in with that address, by a code that we mail you."),
-			Actions: ui.Actions{ui.Button{Text: "Sign in", Kind: ui.Primary, Href: signInThen(inside), TestID: "sign-in"}},
-		}, nil
+		p.Title = "Sign in to see this request"
+		p.Text = ui.Words("The link alone is not enough to answer it. Sign in with the address that the mail was sent to; you get a code there, and need no password.")
+		p.Actions = ui.Actions{ui.Button{Text: "Sign in", Kind: ui.Primary, Href: signInThen(inside), TestID: "sign-in"}}
+	default:
+		return v.wrongPerson(a, p, inside)
 	}
-	return v.wrongPerson(a, sentTo, inside)
+	return p, nil
 }
 
 // wrongPerson is the page of somebody who is signed in and may not answer from this
 // seat: who started the run, or who was asked herself. In local mode one may go on as
 // the person who was asked.
-func (v *visit) wrongPerson(a asking, sentTo, inside string) (barredPage, error) {
-	p := barredPage{Title: "Somebody else must decide this"}
-	p.Text = ui.Words("You started this run, and who starts a run may not decide its review. " + sentTo + " You are signed in in this browser.")
-	look := ui.Button{Text: "Look at it", Href: inside}
+func (v *visit) wrongPerson(a asking, p barredPage, inside string) (barredPage, error) {
+	p.Title = "Somebody else must decide this"
+	p.Text = ui.Words("You are signed in, and you started this run. Who starts a run may not decide its review.")
+	look := ui.Button{Text: "Look at the request", Href: inside}
 	if errors.Is(a.Refusal, review.ErrNotYours) {
 		p.Title = "This link is somebody else's"
-		p.Text = ui.Words("You were asked too, by a link of your own. " + sentTo + " You are signed in in this browser, and nobody answers twice.")
-		look.Text = "Answer from your own seat"
+		p.Text = ui.Words("You are signed in, and you were asked yourself. Nobody answers twice, so answer from your own seat.")
+		look.Text = "Open my own request"
 	}
 	p.Actions = ui.Actions{look}
 	if !v.isLocal() {
@@ -186,7 +189,7 @@ func (v *visit) wrongPerson(a asking, sentTo, inside string) (barredPage, error)
 			return p, nil
 		}
 	}
-	p.Text = append(p.Text, ui.Plain(" To answer in her place here, open the link in a private window."))
+	p.Text = append(p.Text, ui.Plain(" To play the person who was asked, open the link in a private window."))
 	return p, nil
 }
 
@@ -204,7 +207,7 @@ func (s *Server) renewLink(v *visit) error {
 		return err
 	}
 	if !v.holdsKey(a.viewer.Token, v.Request().PostForm.Get(keyField)) {
-		return v.showLink(http.StatusForbidden, a)
+		return v.showLink(http.StatusOK, a)
 	}
 	err = s.DB.InTx(v.ctx(), a.Tenant, func(ctx context.Context, tx tenants.Tx) error {
 		return s.Reviews.Renew(ctx, tx, a.Seat.ID)
@@ -215,8 +218,8 @@ func (s *Server) renewLink(v *visit) error {
 	v.saved = true
 	around := v.alone("A new link is on its way")
 	return v.page(http.StatusOK, around, barredBody(barredPage{
-		Title: around.Title,
-		Text:  ui.Words("It goes to " + maskedAddress(a.Seat.Address) + " within a minute. This old link opens nothing any more."),
+		Over: "For " + a.workspace.Name, Title: around.Title,
+		Text: ui.Words("It goes to " + maskedAddress(a.Seat.Address) + " within a minute. This old link opens nothing any more."),
 	}))
 }
 

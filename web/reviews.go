@@ -34,6 +34,9 @@ func (s *Server) decideSignedIn(v *visit) error {
 	if a.given, err = v.readAnswer(a.Review); err != nil {
 		return err
 	}
+	if a.given.show && a.Refusal == nil {
+		return v.showReview(a.shown())
+	}
 	if err := v.decide(a, a.given); err != nil {
 		return v.refuseSignedIn(a, err)
 	}
@@ -206,14 +209,14 @@ func partOf(at *time.Time, now time.Time, zone *time.Location) int {
 
 func (i inboxView) row(one review.Waiting) ui.Row {
 	row := ui.Row{
-		Name: one.Title, Href: i.v.path("reviews", one.Review.String()), EndNote: "asked " + inSentence(ui.WhenBrief(one.OpenedAt, i.v.now, i.v.zone())),
+		Name: one.Title, Href: i.v.path("reviews", one.Review.String()), End: "no deadline", EndNote: "asked " + inSentence(ui.WhenBrief(one.OpenedAt, i.v.now, i.v.zone())),
 		Reason: ui.Sentence{ui.Name(one.PipelineName)}, TestID: "review",
 	}
 	if one.RunName != "" {
 		row.Reason = append(row.Reason, ui.Plain(" · "), ui.Name(one.RunName))
 	}
 	if one.DueAt != nil {
-		row.EndPart = ui.Sentence{ui.Strong("due " + inSentence(ui.WhenBrief(*one.DueAt, i.v.now, i.v.zone())))}
+		row.End = "due " + inSentence(ui.WhenBrief(*one.DueAt, i.v.now, i.v.zone()))
 	}
 	return row
 }

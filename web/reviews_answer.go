@@ -18,6 +18,7 @@ const (
 	commentField = "comment"
 	digestField  = "digest"
 	keyField     = "key"
+	showField    = "show"
 )
 
 // answer is the form of a review as it came, so that it can be shown again as it was.
@@ -27,6 +28,7 @@ type answer struct {
 	Typed   map[string]string // by the name of the field that may be edited
 	digest  string            // of what the person looked at
 	key     string
+	show    bool // she wants to see her changes and decides nothing yet
 }
 
 // readAnswer reads the form. Only what was posted counts: a choice in the address is a
@@ -38,7 +40,7 @@ func (v *visit) readAnswer(d review.Detail) (answer, error) {
 	form := v.Request().PostForm
 	a := answer{
 		Verdict: review.Verdict(form.Get(choiceField)), Comment: form.Get(commentField),
-		Typed: map[string]string{}, digest: form.Get(digestField), key: form.Get(keyField),
+		Typed: map[string]string{}, digest: form.Get(digestField), key: form.Get(keyField), show: form.Has(showField),
 	}
 	for _, e := range editors(d, nil) {
 		if typed, ok := first(form, e.formName()); ok {
@@ -76,6 +78,13 @@ func (a answer) edits(all []editor) (map[string]json.RawMessage, error) {
 		return nil, &review.Invalid{Problems: problems}
 	}
 	return edits, nil
+}
+
+// shown is the same page with the changes that she made so far, and its status.
+func (a asking) shown() (int, asking) {
+	_, err := a.given.edits(a.editors())
+	a.compared, a.faults = true, faultsOf(err)
+	return statusOfRefusal(err), a
 }
 
 // decide gives an answer to the engine, and puts it on record in the same transaction.

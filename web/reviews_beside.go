@@ -18,7 +18,8 @@ func (a asking) beside() []templ.Component {
 	if len(a.Review.Seats) > 1 || a.readOnly {
 		parts = append(parts, a.people())
 	}
-	if a.Review.Open() && a.Review.DueAt != nil {
+	_, over := a.ended()
+	if a.Review.Open() && !over && a.Review.DueAt != nil {
 		silence := cmp.Or(a.content().Consequences.Silence, "The run then goes on as its builder set. Silence never counts as yes, unless the step says so.")
 		parts = append(parts, ui.Aside{Title: "If nobody answers", Text: ui.Sentence{ui.Name(silence)}})
 	}
@@ -79,6 +80,9 @@ func (a asking) quorum() string {
 		return "Who is asked"
 	case needed > 1:
 		return fmt.Sprintf("%d of %d must agree", needed, seats)
+	}
+	if !a.Review.Open() {
+		return ui.Plural(int64(seats), "person was asked", "people were asked")
 	}
 	return ui.Plural(int64(seats), "person is asked", "people are asked")
 }

@@ -89,7 +89,7 @@ func (e ending) lead() ui.Sentence {
 	at := ui.Plain(e.when(e.settled.At) + ".")
 	switch {
 	case e.settled.Own:
-		return ui.Sentence{ui.Plain("Recorded "), at}
+		return nil // the notice says it
 	case e.settled.Outcome.ByPeople() && e.settled.By != "":
 		return ui.Sentence{ui.Strong(e.settled.By), ui.Plain(" " + outcomeWords[e.settled.Outcome] + " "), at}
 	case e.settled.Outcome.ByPeople():
@@ -102,6 +102,13 @@ func (e ending) lead() ui.Sentence {
 		return ui.Sentence{ui.Plain("The run was stopped "), at, ui.Plain(" Nothing was decided here.")}
 	}
 	return ui.Sentence{ui.Plain("The run went on without an answer "), at}
+}
+
+// recorded confirms her answer.
+func (e ending) recorded() ui.Notice {
+	return ui.Notice{Status: ui.Done, Text: ui.Sentence{
+		ui.Strong("Recorded " + e.when(e.settled.At) + "."), ui.Plain(" You can close this page; it shows your answer whenever you come back."),
+	}}
 }
 
 // next is what happens now, or happened instead.
@@ -146,6 +153,7 @@ func (e ending) answered() ui.Pairs {
 	if own.Comment != "" {
 		pairs.Items = append(pairs.Items, ui.Pair{Label: "Comment", Part: ui.Said(own.Comment)})
 	}
+	pairs.Items = append(pairs.Items, e.changes(own.Edits)...)
 	return pairs
 }
 
@@ -155,22 +163,6 @@ func (e ending) proofWords(own review.Recorded) string {
 		return "Signed in as " + own.Name
 	}
 	return "By the link that was sent to " + maskedAddress(own.Address)
-}
-
-// changes are her edits, beside what was proposed.
-func (e ending) changes() []ui.Pair {
-	var pairs []ui.Pair
-	own := e.own()
-	for _, field := range e.content().Editable {
-		value, changed := own.Edits[field.Name]
-		if !changed {
-			continue
-		}
-		before := valueWords(field, e.Review.Now, e.zone)
-		field.Value = value
-		pairs = append(pairs, ui.Pair{Label: editor{EditableField: field}.title(), Part: changedValue(before, valueWords(field, e.Review.Now, e.zone))})
-	}
-	return pairs
 }
 
 // maskedAddress shows whom a mail went to without telling it to whoever else holds the

@@ -30,6 +30,7 @@ type asking struct {
 	action    string // where the form goes
 	key       string // of the form of a link
 	given     answer // what she typed, if it has to be shown again
+	compared  bool   // she asked to see her changes
 	faults    map[string]string
 	notice    ui.Notice // on top, if it has words
 }
@@ -110,11 +111,18 @@ func (a asking) facts() ui.Pairs {
 	return pairs
 }
 
-// values are the fields for reading only.
+// values are the fields for reading only, without one that is the proposal itself.
 func (a asking) values() ui.Pairs {
 	pairs := ui.Pairs{Roomy: true}
 	for _, field := range a.content().Editable {
-		pairs.Items = append(pairs.Items, ui.Pair{Label: editor{EditableField: field}.title(), Value: valueWords(field, a.Review.Now, a.zone)})
+		e := editor{field, 0, a.zone}
+		switch {
+		case e.kind() == ui.LongField && sameText(e.text(), a.content().Proposal.Text):
+		case e.kind() == ui.LongField:
+			pairs.Items = append(pairs.Items, ui.Pair{Label: e.title(), Part: ui.Said(e.text())})
+		default:
+			pairs.Items = append(pairs.Items, ui.Pair{Label: e.title(), Value: valueWords(field, a.Review.Now, a.zone)})
+		}
 	}
 	return pairs
 }
@@ -178,6 +186,12 @@ func (a asking) proposal() string {
 	return text
 }
 
+// comparison is her changes, as far as they can be read.
+func (a asking) comparison() []ui.Pair {
+	edits, _ := a.given.edits(a.editors()) // faults stand beside the fields
+	return a.changes(edits)
+}
+
 // decision is the form part in which she answers.
 func (a asking) decision() ui.Decision {
 	labels := a.labels()
@@ -206,11 +220,15 @@ func (a asking) labels() review.Labels {
 
 func (a asking) choices() []ui.Choice {
 	labels, leads := a.labels(), a.content().Consequences
+	verb := labels.Approve
+	if edits, _ := a.given.edits(a.editors()); len(edits) > 0 && a.compared {
+		verb += " with " + ui.Plural(int64(len(edits)), "change", "changes")
+	}
 	approve := cmp.Or(leads.Approve, "The run is told yes and goes on.")
 	if rest := a.Review.Needed() - a.Review.Agreed() - 1; rest > 0 {
 		approve = ui.Plural(int64(rest), "more person", "more people") + " must agree. Then: " + approve
 	}
-	choices := []ui.Choice{{Value: string(review.Approve), Label: labels.Approve, Explain: approve, Verb: labels.Approve}}
+	choices := []ui.Choice{{Value: string(review.Approve), Label: labels.Approve, Explain: approve, Verb: verb}}
 	if a.Review.SendBack {
 		choices = append(choices, ui.Choice{
 			Value: string(review.SendBack), Label: labels.SendBack, Verb: labels.SendBack,
