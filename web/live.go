@@ -46,6 +46,10 @@ func (s *Server) liveRun(v *visit) error {
 	return s.follow(&stream)
 }
 
+// EndStreams ends the streams of all browsers, which connect again by themselves. It is
+// for a server that is about to stop and would wait for them.
+func (s *Server) EndStreams() { s.end() }
+
 // liveStream is one browser that follows a run.
 type liveStream struct {
 	v    *visit
@@ -74,6 +78,8 @@ func (s *Server) follow(stream *liveStream) error {
 	for {
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-s.ending.Done():
 			return nil
 		case <-look.C:
 		}

@@ -132,3 +132,16 @@ func TestStreamEndsForWhoLeft(t *testing.T) {
 	_, open := next(t, stream)
 	require.False(t, open)
 }
+
+// A server that stops does not wait for the browsers that follow.
+func TestStreamsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	run := s.start(s.home, s.publish(s.home, askingDocument("Sign-off")), map[string]string{"topic": "a refund"})
+	stream := listenTo(t, s, tenants.Viewer, s.at("runs", run.ID.String(), "live"))
+	m, _ := next(t, stream)
+	require.Contains(t, m.data, "Queued")
+	s.web.EndStreams()
+	_, open := next(t, stream)
+	require.False(t, open)
+}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,6 +33,23 @@ func (s *site) sampleRun(slug string) engine.Run {
 	return started.Run
 }
 
+// age moves the begin of a run and what was done in it into the past; its open wait
+// began right after.
+func (s *site) age(run engine.RunID, by time.Duration) {
+	s.t.Helper()
+	super, ctx := s.db.Super(s.t), s.t.Context()
+	for _, sql := range []string{
+		`UPDATE runs SET created_at = created_at - $2::interval WHERE id = $1`,
+		`UPDATE step_runs SET created_at = created_at - $2::interval, begun_at = begun_at - $2::interval, ended_at = ended_at - $2::interval WHERE run_id = $1`,
+		`UPDATE attempts SET began_at = began_at - $2::interval, ended_at = ended_at - $2::interval WHERE step_run_id IN (SELECT id FROM step_runs WHERE run_id = $1)`,
+		`UPDATE waits SET opened_at = opened_at - $2::interval WHERE run_id = $1`,
+		`UPDATE reviews SET opened_at = opened_at - $2::interval, due_at = due_at - $2::interval WHERE run_id = $1`,
+	} {
+		_, err := super.Exec(ctx, sql, run, by)
+		require.NoError(s.t, err)
+	}
+}
+
 // Every page about pipelines and runs passes the checks of a browser and of axe on a
 // phone and on a desk, light and dark.
 func TestTheLookOfRuns(t *testing.T) {
@@ -43,6 +61,8 @@ func TestTheLookOfRuns(t *testing.T) {
 	s.fill()
 	failed := s.start(s.home, s.publish(s.home, failingDocument("Count words")), map[string]string{"topic": hostile})
 	s.work()
+	all := standings(s)
+	s.age(mail.ID, 50*time.Hour)
 	for _, view := range browsertest.Views {
 		t.Run(view.String(), func(t *testing.T) {
 			t.Parallel()
@@ -57,6 +77,11 @@ func TestTheLookOfRuns(t *testing.T) {
 			look("template", "templates", "customer-email")
 			look("pipelines", "pipelines")
 			look("pipeline", "pipelines", mail.PipelineID.String())
+			look("run-retrying", "runs", all[engine.StandingRetrying].String())
+			look("run-capped", "runs", all[engine.StandingCapped].String())
+			look("run-done", "runs", all[engine.StandingCompleted].String())
+			look("run-cancelled", "runs", all[engine.StandingCancelled].String())
+			look("run-queued", "runs", all[engine.StandingQueued].String())
 			look("start", "pipelines", mail.PipelineID.String(), "start")
 			look("runs", "runs")
 			look("run", "runs", mail.ID.String())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
@@ -130,9 +131,7 @@ func (p *panelView) news(c clock) ui.Sentence {
 	case p.Passage.Wait != nil && p.Passage.Wait.Kind == engine.WaitReview:
 		return p.askedWords(c)
 	case p.Passage.Wait != nil:
-		n := p.r.standingOf(p.Passage)
-		n.Standing = standingOfWait(p.Passage.Wait.Kind)
-		return n.sentence(c.now, c.zone)
+		return p.waitWords(c)
 	case step.State == engine.StepWaiting:
 		return ui.Words("What it waited for is here. It goes on as soon as a worker is free.")
 	case len(p.node().Lists) > 0:
@@ -152,14 +151,16 @@ func (p *panelView) askedWords(c clock) ui.Sentence {
 	return append(out, ui.Plain(" Without an answer by "), ui.Strong(c.when(*p.Review.DueAt)), ui.Plain(" "+silence+"."))
 }
 
-func standingOfWait(kind engine.WaitKind) engine.StandingState {
-	switch kind {
-	case engine.WaitCap:
-		return engine.StandingCapped
+// waitWords say what the step waits for, beside the badge that says that it waits.
+func (p *panelView) waitWords(c clock) ui.Sentence {
+	n := p.r.standingOf(p.Passage)
+	switch n.Wait {
 	case engine.WaitRetry:
-		return engine.StandingRetrying
+		return ui.Sentence{ui.Strong(sentenceCase(n.nextTry(c)) + "."), ui.Plain(" Last try: "), ui.Name(n.Reason)}
+	case engine.WaitCap:
+		return ui.Sentence{ui.Name(n.Reason), ui.Plain(" It has waited" + strings.TrimPrefix(c.lasting(n.Since), ",") + " and goes on by itself once the cap allows it.")}
 	}
-	return engine.StandingWaiting
+	return ui.Words(n.waited(c) + c.since(n.Since) + n.atMost(c) + ".")
 }
 
 // doneWords tell when it was done and how.
@@ -175,10 +176,10 @@ func (p *panelView) doneWords(c clock) ui.Sentence {
 		}
 	}
 	took := step.EndedAt.Sub(step.CreatedAt)
-	if took < 100_000_000 { // a tenth of a second, which is all that a step without a call takes
-		return ui.Words("Done " + ended + ", at once.")
+	if took < time.Second/10 { // which is all that a step without a call takes
+		return ui.Words(sentenceCase(ended) + ", at once.")
 	}
-	return ui.Words("Done " + ended + ", after " + ui.Duration(took) + ".")
+	return ui.Words(sentenceCase(ended) + ", after " + ui.Duration(took) + ".")
 }
 
 // decidedBy says who decided what.

@@ -52,7 +52,7 @@ func pipelinesBody(p pipelinesView) templ.Component {
 			templ_7745c5c3_Err = ui.Table{
 				ID: "pipelines", Caption: ui.Plural(int64(len(p.All)), "pipeline", "pipelines") + ", by name",
 				Columns: []ui.Column{{Title: "Pipeline"}, {Title: "Newest run"}, {Title: "Runs", Number: true}, {Title: "Start"}},
-				Rows:    p.rows(),
+				Rows:    p.rows(), Brief: true,
 			}.Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -164,7 +164,7 @@ func (r *runView) head() ui.PageHead {
 			{Text: "#" + strconv.FormatInt(run.Number, 10)},
 		},
 		Title: run.Name, Lead: r.News.sentence(r.Now, r.v.zone()), Actions: r.actions(),
-		Meta: []templ.Component{badge, ui.LiveDot{AsOf: ui.When(r.Now, r.Now, r.v.zone()), Refresh: r.here(), Ended: run.State.Final()}},
+		Meta: []templ.Component{badge, ui.LiveDot{AsOf: inSentence(ui.When(r.Now, r.Now, r.v.zone())), Refresh: r.here(), Ended: run.State.Final()}},
 	}
 }
 
@@ -459,13 +459,18 @@ func (m runMoney) words() ui.Sentence {
 	return out
 }
 
-// meter is the bar of the cap that binds, nil where there is none.
-func (m runMoney) meter() *ui.Meter {
-	standing := m.Run
+// binding is where the place stands whose cap binds.
+func (m runMoney) binding() ledger.Standing {
 	if m.Month != nil {
-		standing = *m.Month
+		return *m.Month
 	}
-	if standing.Limit == nil {
+	return m.Run
+}
+
+// meter is the bar of the cap that binds, nil where there is none or it allows nothing.
+func (m runMoney) meter() *ui.Meter {
+	standing := m.binding()
+	if standing.Limit == nil || *standing.Limit == 0 {
 		return nil
 	}
 	meter := meterOf("Spent against the cap", standing)
@@ -476,7 +481,7 @@ func (m runMoney) note() string {
 	switch {
 	case m.Funds == ledger.Pretend:
 		return "Pretend dollars: what the practice model would have cost. Nobody pays them."
-	case m.meter() == nil:
+	case m.binding().Limit == nil:
 		return "No cap is set."
 	}
 	return ""

@@ -63,6 +63,8 @@ type Server struct {
 	echo     *echo.Echo
 	table    []route
 	paces    *pace
+	ending   context.Context // of the streams; see EndStreams
+	end      context.CancelFunc
 }
 
 // New makes the pages, or says which setting is wrong.
@@ -83,6 +85,7 @@ func New(config Config) (*Server, error) {
 	if err := s.origins.AddTrustedOrigin(s.origin); err != nil {
 		return nil, fmt.Errorf("trust our own origin: %w", err)
 	}
+	s.ending, s.end = context.WithCancel(context.Background())
 	s.table = s.routes()
 	s.mount()
 	return s, nil

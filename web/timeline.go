@@ -273,8 +273,10 @@ func divide(all []passage, from, to time.Time) spentTime {
 // second are not worth a word.
 func (s spentTime) split() ui.Split {
 	var whole time.Duration
-	for _, part := range s {
-		whole += part
+	for kind, part := range s {
+		if kind != ui.Queued || part >= time.Second {
+			whole += part
+		}
 	}
 	var split ui.Split
 	for _, one := range spentIn {

@@ -87,6 +87,7 @@ func (p *program) runLocal(ctx context.Context, socket net.Listener, alone bool,
 		}
 	}
 	pages := listen(socket, server.Handler(), log)
+	pages.server.RegisterOnShutdown(server.EndStreams)
 	fmt.Fprintf(p.out, "Tollgate is ready: %s\n", p.config.BaseURL)
 	broken := pages.wait(ctx)
 	fmt.Fprintln(p.out, "Stopping…")

@@ -31,6 +31,7 @@ func serveWeb(ctx context.Context, p *program) error {
 	}
 	log.Info("serving pages", slog.Any("config", p.config))
 	pages := listen(socket, server.Handler(), log)
+	pages.server.RegisterOnShutdown(server.EndStreams)
 	broken := pages.wait(ctx)
 	if err := pages.stop(webPatience); err != nil {
 		return err
