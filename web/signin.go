@@ -95,6 +95,9 @@ func (s *Server) askCode(v *visit) error {
 	}
 	s.sessions.Put(v.ctx(), sessionEmail, code.Email)
 	s.sessions.Put(v.ctx(), sessionNext, next)
+	if v.user.IsZero() {
+		s.sessions.SetDeadline(v.ctx(), s.clock().Add(2*tenants.CodeLifetime)) // nobody's session need not stay
+	}
 	if err := v.saveSession(); err != nil {
 		return err
 	}

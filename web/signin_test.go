@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,8 +150,10 @@ func TestTheSessionIsNewAfterSignIn(t *testing.T) {
 	b := s.visitor()
 	b.post("/signin", "email", "new@example.com")
 	before := *b.cookies["tollgate"]
+	require.Less(t, before.MaxAge, int((3 * tenants.CodeLifetime).Seconds()), "before the sign-in it is short")
 	b.post("/signin/code", "code", s.codeFor("new@example.com")).leadsTo("/")
 	require.NotEqual(t, before.Value, b.cookies["tollgate"].Value)
+	require.Greater(t, b.cookies["tollgate"].MaxAge, int((tenants.SessionLifetime - time.Hour).Seconds()))
 	old := s.visitor()
 	old.cookies["tollgate"] = &before
 	old.get("/workspaces").is(http.StatusSeeOther)
