@@ -25,7 +25,8 @@ type homeView struct {
 	Failed  []news
 	Working []news
 	Month   ledger.MonthStatus
-	First   bool // nothing was ever run here
+	First   bool   // nothing was ever run here
+	Refusal string // who could run something, for those who may not
 	Example pipeline.Template
 	Many    int // templates there are
 	Key     string
@@ -61,7 +62,7 @@ func (h *homeView) read(ctx context.Context, tx tenants.Tx) error {
 		return err
 	}
 	if h.First = len(newest) == 0 && len(h.Asked) == 0; h.First {
-		return nil
+		return h.readHelpers(ctx, tx)
 	}
 	if h.Counts, err = engine.CountRuns(ctx, tx, h.since()); err != nil {
 		return err
@@ -75,6 +76,16 @@ func (h *homeView) read(ctx context.Context, tx tenants.Tx) error {
 	if h.maySeeMoney() {
 		h.Month, err = ledger.Month(ctx, tx)
 	}
+	return err
+}
+
+// readHelpers finds out whom to ask to run something, for those who may not.
+func (h *homeView) readHelpers(ctx context.Context, tx tenants.Tx) error {
+	if h.mayBuild() {
+		return nil
+	}
+	members, err := tenants.Members(ctx, tx)
+	h.Refusal = tenants.StartRuns.Refusal(members)
 	return err
 }
 

@@ -339,12 +339,7 @@ func firstDayBody(h homeView) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
-		templ_7745c5c3_Err = ui.PageHead{
-			Title:   "Nothing runs yet. See one work first.",
-			Lead:    ui.Sentence{ui.Plain(h.Example.Summary + " It takes about a minute and costs pretend dollars.")},
-			Actions: h.firstActions(),
-			Below:   true,
-		}.Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = h.firstHead().Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -459,6 +454,20 @@ func (h homeView) actions() ui.Actions {
 		return nil
 	}
 	return ui.Actions{ui.Button{Text: "Start a run", Kind: ui.Primary, Icon: ui.IconPlus, Href: h.v.path("pipelines")}}
+}
+
+// firstHead invites whoever may run something, and tells others whom to ask.
+func (h homeView) firstHead() ui.PageHead {
+	head := ui.PageHead{
+		Title:   "Nothing runs yet. See one work first.",
+		Lead:    ui.Words(h.Example.Summary + " It takes about a minute and costs pretend dollars."),
+		Actions: h.firstActions(),
+		Below:   true,
+	}
+	if h.Refusal != "" {
+		head.Title, head.Lead = "Nothing runs yet.", ui.Sentence{ui.Name(h.Refusal)}
+	}
+	return head
 }
 
 // firstActions offer the example to whoever may run it, and to others a look.

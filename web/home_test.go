@@ -25,7 +25,7 @@ func TestTheFirstDayOffersOneThingToRun(t *testing.T) {
 	form := p.byTestID("run-example").Parent
 	require.NotEmpty(t, attr(form, "action"))
 	// Who may not run is offered a look instead.
-	viewer := s.in(tenants.Viewer).get(s.at()).is(200).says("Nothing runs yet").hides("run-example")
+	viewer := s.in(tenants.Viewer).get(s.at()).is(200).says("Nothing runs yet.", "Only an owner, an admin or a builder can start and change runs. Ask Admin").hides("run-example")
 	require.Empty(t, viewer.all("form", "method", "post")[1:], "but for signing out, nothing to send")
 }
 
