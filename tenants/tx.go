@@ -98,8 +98,9 @@ func retried(ctx context.Context, try func() error) error {
 	}
 }
 
+const serializationFailure, deadlock = "40001", "40P01"
+
 func isTransient(err error) bool {
-	const serializationFailure, deadlock = "40001", "40P01"
 	code := sqlState(err)
 	return code == serializationFailure || code == deadlock
 }
