@@ -49,6 +49,9 @@ func TestChangesComeFromOurOwnPagesOnly(t *testing.T) {
 		}
 		path := address(t, r, ours)
 		for _, c := range cases {
+			if r.bearer() && c.origin == "null" {
+				continue // the forms of links carry a key instead, see TestDecidingByPlainHTTP
+			}
 			b := s.in(tenants.Viewer)
 			request := b.request(http.MethodPost, path, strings.NewReader(""))
 			request.Header.Del("Sec-Fetch-Site")

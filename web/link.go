@@ -203,10 +203,11 @@ func (s *Server) renewLink(v *visit) error {
 	if !errors.Is(a.Refusal, review.ErrLinkExpired) {
 		return v.redirect(a.action)
 	}
-	if err := v.Request().ParseForm(); err != nil {
+	form, err := v.posted()
+	if err != nil {
 		return err
 	}
-	if !v.holdsKey(a.viewer.Token, v.Request().PostForm.Get(keyField)) {
+	if !v.holdsKey(a.viewer.Token, form.Get(keyField)) {
 		return v.showLink(http.StatusOK, a)
 	}
 	err = s.DB.InTx(v.ctx(), a.Tenant, func(ctx context.Context, tx tenants.Tx) error {

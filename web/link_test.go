@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -191,6 +192,53 @@ func TestADecisionNeedsTheCookieOfThePage(t *testing.T) {
 	require.Equal(t, "Not now.", again.form("answer").Get("comment"))
 	again.answer().leadsTo(link)
 	person.get(link).is(http.StatusOK).says("You rejected this", "Not now.")
+}
+
+// What is no form, too large, or not text is a clear refusal that decides nothing.
+func TestBrokenAnswersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.calls.say(drafted(draftReply))
+	link, detail := s.asked(refundDocument(outsider), "€420.00")
+	b := s.visitor()
+	form := b.get(link).form("answer")
+	send := func(body string) *page {
+		r := b.request(http.MethodPost, link, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		return b.do(r)
+	}
+	send("choice=%zz").is(http.StatusBadRequest)
+	send("comment=" + strings.Repeat("a", 2<<20)).is(http.StatusRequestEntityTooLarge)
+	b.get(link).answer("choice", "maybe").is(http.StatusUnprocessableEntity).says("Choose one of the answers")
+	b.get(link).answer("choice", "reject", "comment", strings.Repeat("a", 5001)).is(http.StatusUnprocessableEntity).says("Shorten the comment")
+	b.get(link).answer("choice", "approve", "edit.reply", "a\x00b").is(http.StatusUnprocessableEntity).says("not text")
+	b.get(link).answer("choice", "approve", "edit.reply", "\xff").is(http.StatusUnprocessableEntity).says("not text")
+	require.True(t, s.reviewNow(s.home, detail.ID).Open())
+	send("choice=reject&comment=%00%ff%1b%5BOK&digest=" + form.Get("digest") + "&key=" + form.Get("key") + "&edit.none=1&choice=approve").leadsTo(link)
+	require.Equal(t, "\uFFFD\uFFFD[OK", s.reviewNow(s.home, detail.ID).Answers[0].Comment)
+}
+
+// By plain http a page without a referrer sends neither where it comes from nor its
+// origin. Such a person can decide; another site's form cannot.
+func TestDecidingByPlainHTTP(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	link, detail := s.asked(askingDocument("Press"), "the shop")
+	b := s.visitor()
+	form := b.get(link).form("answer")
+	form.Set("choice", "approve")
+	send := func(b *browser, origin string, form url.Values) *page {
+		r := b.request(http.MethodPost, link, strings.NewReader(form.Encode()))
+		r.Header.Del("Sec-Fetch-Site")
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", origin)
+		return b.do(r)
+	}
+	send(b, "https://evil.example", form).is(http.StatusForbidden)
+	send(b, "null", url.Values{"choice": {"approve"}, "digest": form["digest"]}).is(http.StatusForbidden)
+	send(s.visitor(), "null", form).is(http.StatusForbidden)
+	require.True(t, s.reviewNow(s.home, detail.ID).Open())
+	send(b, "null", form).leadsTo(link)
 }
 
 // A choice in the address marks a radio button and nothing more.

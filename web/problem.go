@@ -84,7 +84,7 @@ var problems = []struct {
 	{review.ErrNotFound, problem{status: http.StatusNotFound, heading: "There is no such review",
 		sentence: "The address may be mistyped, or the review was removed. Look for it among the reviews."}},
 	{review.ErrUnknownLink, problem{status: http.StatusNotFound, heading: "We cannot open this link",
-		sentence: "It may be cut off, or replaced by a newer one. Open it from the newest mail about this request, whole and unchanged."}},
+		sentence: "It may be cut off, or replaced by a newer one. Open it from the newest mail about this request, whole and unchanged. If that does not help, ask whoever sent it."}},
 	{review.ErrLinkExpired, problem{status: http.StatusGone, heading: "This link is too old", sentence: "Ask for a new one, and it comes by mail."}},
 	{review.ErrNotYours, problem{status: http.StatusForbidden, heading: "This review asks somebody else",
 		sentence: "Only the people who were asked can answer it."}},

@@ -6,7 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+
+	"github.com/labstack/echo/v4"
 
 	"tollgate/app/review"
 	"tollgate/tenants"
@@ -34,10 +37,10 @@ type answer struct {
 // readAnswer reads the form. Only what was posted counts: a choice in the address is a
 // wish of the mail's writer and decides nothing.
 func (v *visit) readAnswer(d review.Detail) (answer, error) {
-	if err := v.Request().ParseForm(); err != nil {
-		return answer{}, fmt.Errorf("read the form: %w", err)
+	form, err := v.posted()
+	if err != nil {
+		return answer{}, err
 	}
-	form := v.Request().PostForm
 	a := answer{
 		Verdict: review.Verdict(form.Get(choiceField)), Comment: form.Get(commentField),
 		Typed: map[string]string{}, digest: form.Get(digestField), key: form.Get(keyField), show: form.Has(showField),
@@ -48,6 +51,18 @@ func (v *visit) readAnswer(d review.Detail) (answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// posted is the body of a form. One that cannot be read is the sender's mistake.
+func (v *visit) posted() (url.Values, error) {
+	err := v.Request().ParseForm()
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !tooLarge {
+		err = echo.NewHTTPError(http.StatusBadRequest).SetInternal(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the form: %w", err)
+	}
+	return v.Request().PostForm, nil
 }
 
 func first(form url.Values, name string) (string, bool) {

@@ -46,7 +46,25 @@ func wordChanges(before, after string) []piece {
 			j++
 		}
 	}
+	if !related(out) {
+		return joined([]piece{{Text: before, Removed: true}, {Text: after, Added: true}})
+	}
 	return joined(out)
+}
+
+// related tells whether enough was kept for a comparison to be readable: a third of the
+// letters. Texts that share a few words by chance are better read one after the other.
+func related(pieces []piece) bool {
+	kept, all := 0, 0
+	for _, p := range pieces {
+		letters := len(strings.TrimSpace(p.Text))
+		all += letters
+		if !p.Added && !p.Removed {
+			kept += letters
+			all += letters // it stands in both texts
+		}
+	}
+	return 3*kept >= all/2
 }
 
 // commonWords counts, for each pair of places, how many words both texts still share
@@ -150,7 +168,13 @@ type changedText []piece
 // Render writes the text.
 func (c changedText) Render(_ context.Context, w io.Writer) error {
 	var out strings.Builder
-	out.WriteString(`<p class="said" dir="auto">`)
+	tag := "span"
+	if slices.ContainsFunc(c, func(p piece) bool { return strings.Contains(p.Text, "\n") || len(p.Text) > longLine }) {
+		tag = "p"
+		out.WriteString(`<p class="said" dir="auto">`)
+	} else {
+		out.WriteString(`<span dir="auto">`)
+	}
 	for _, p := range c {
 		text := html.EscapeString(ui.Clean(p.Text))
 		switch {
@@ -161,7 +185,7 @@ func (c changedText) Render(_ context.Context, w io.Writer) error {
 		}
 		out.WriteString(text)
 	}
-	out.WriteString("</p>")
+	out.WriteString("</" + tag + ">")
 	_, err := io.WriteString(w, out.String())
 	return err
 }

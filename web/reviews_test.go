@@ -232,6 +232,7 @@ func TestWordChanges(t *testing.T) {
 		{"", "", nil},
 		{"same text", "same text", []piece{{Text: "same text"}}},
 		{"We pay 80 %.", "We pay 100 %.", []piece{{Text: "We pay "}, {Text: "80", Removed: true}, {Text: "100", Added: true}, {Text: " %."}}},
+		{"Dear Ms Smith, we are sorry.\nKind regards", "We pay.", []piece{{Text: "Dear Ms Smith, we are sorry.\nKind regards", Removed: true}, {Text: "We pay.", Added: true}}},
 		{"", "new", []piece{{Text: "new", Added: true}}},
 		{"old", "", []piece{{Text: "old", Removed: true}}},
 		{"a\nb", "a\nb\nc", []piece{{Text: "a\nb"}, {Text: "\nc", Added: true}}},
