@@ -241,6 +241,8 @@ func (j *jobs) take() river.JobArgs {
 type doneJob struct{}
 
 func (doneJob) ID() int64                              { return 1 }
+func (doneJob) Tries() int                             { return 1 }
+func (doneJob) LastError() string                      { return "" }
 func (doneJob) Complete(context.Context, pgx.Tx) error { return nil }
 
 // answers stands for the world outside: model providers and mail servers. It says what

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/labstack/echo/v4"
 
 	"tollgate/app/engine"
@@ -126,7 +124,7 @@ func problemOf(err error) problem {
 	switch {
 	case tenants.IsLostRace(err):
 		return overtaken
-	case isDatabaseAway(err):
+	case tenants.IsTrouble(err):
 		return away
 	}
 	return broken
@@ -208,14 +206,4 @@ func ofStatus(status int) problem {
 			sentence: "What your browser sent is not complete. Load the page again and send the form from there."}
 	}
 	return broken
-}
-
-// isDatabaseAway tells whether the database cannot be reached or is just starting or
-// stopping.
-func isDatabaseAway(err error) bool {
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
-	}
-	state, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (strings.HasPrefix(state.Code, "57") || strings.HasPrefix(state.Code, "53"))
 }

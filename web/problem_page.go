@@ -39,7 +39,7 @@ func (v *visit) fail(err error) {
 	if p.wait > 0 {
 		v.Response().Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(p.wait.Seconds()))))
 	}
-	if err := v.page(p.status, v.problemFrame(p), v.problemBody(p)); err != nil {
+	if err := v.page(p.status, v.problemFrame(p), v.problemBody(p, err)); err != nil {
 		v.s.Log.ErrorContext(v.ctx(), "an error page could not be sent", "ref", v.ref, "error", err)
 	}
 	if p.status == http.StatusRequestEntityTooLarge {
@@ -92,10 +92,10 @@ func (v *visit) problemFrame(p problem) frame {
 	return around
 }
 
-func (v *visit) problemBody(p problem) ui.Lost {
+func (v *visit) problemBody(p problem, err error) ui.Lost {
 	text := ui.Sentence{ui.Plain(p.sentence)}
 	if p.status >= http.StatusInternalServerError {
-		text = append(text, ui.Plain(v.whatWasSaved()), ui.Plain(" If it goes on, tell us this reference: "), ui.Strong(v.ref), ui.Plain("."))
+		text = append(text, ui.Plain(v.whatWasSaved(err)), ui.Plain(" If it goes on, tell us this reference: "), ui.Strong(v.ref), ui.Plain("."))
 	}
 	home := ui.Button{Text: "Go to the start page", Kind: ui.Primary, Href: "/", TestID: "home"}
 	if !v.me.Tenant.ID.IsZero() {
@@ -133,11 +133,14 @@ func kindOf(status int) string {
 	return fmt.Sprintf("%s%s (%d)", words[:1], strings.ToLower(words[1:]), status)
 }
 
-// whatWasSaved answers what everybody asks first after a failure.
-func (v *visit) whatWasSaved() string {
+// whatWasSaved answers what everybody asks first after a failure. A database that went
+// away in the middle may have saved it before it could say so.
+func (v *visit) whatWasSaved(err error) string {
 	switch {
 	case v.saved:
 		return " What you did was saved; only the page about it failed."
+	case !v.reads() && tenants.IsTrouble(err):
+		return " It may or may not be saved: look before you do it again."
 	case !v.reads():
 		return " What you did was not saved."
 	}

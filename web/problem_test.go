@@ -185,6 +185,8 @@ func TestInsidesOfErrorsNeverReachAPage(t *testing.T) {
 	}
 	require.Contains(t, s.log.String(), "password", "the log has what happened")
 	s.visitor().post("/fails").is(500).says("What you did was not saved.")
+	cut := siteWith(t, post("/cut", "test.cut", anybody, func(*visit) error { return io.ErrUnexpectedEOF }))
+	cut.visitor().post("/cut").is(503).says("It may or may not be saved").hides("EOF")
 }
 
 func TestAFailureAfterTheCommitSaysThatItIsSaved(t *testing.T) {
