@@ -84,7 +84,7 @@ func newClient(config Config) (*Client, error) {
 		FetchPollInterval:           clientCooldown,
 		JobTimeout:                  -1,
 		RescueStuckJobsAfter:        rescueAfter,
-		RetryPolicy:                 flatRetry{},
+		RetryPolicy:                 doubling{},
 		SoftStopTimeout:             patience,
 		CompletedJobRetentionPeriod: keepFinished,
 		CancelledJobRetentionPeriod: keepCancelled,
@@ -95,11 +95,23 @@ func newClient(config Config) (*Client, error) {
 	return client, nil
 }
 
-// flatRetry tries a failed job again after a second, however often it failed: what it
-// failed at is our database or a defect, and the step's own tries are counted apart.
-type flatRetry struct{}
+// doubling tries a failed job again after a second, then after two, four, up to a
+// minute. What a slice's job failed at is a defect, since trouble with the database
+// does not count and the tries of steps are counted apart.
+type doubling struct{}
 
-func (flatRetry) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(time.Second) }
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
+
+func (doubling) NextRetry(job *rivertype.JobRow) time.Time {
+	pause := firstPause
+	for n := 1; n < job.Attempt && pause < longestPause; n++ {
+		pause *= 2
+	}
+	return time.Now().Add(min(pause, longestPause))
+}
 
 // Process is a running set of workers and ticks.
 type Process struct {

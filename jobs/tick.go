@@ -28,6 +28,7 @@ const (
 	reapEvery  = time.Second
 	timerEvery = 500 * time.Millisecond
 	watchEvery = 2 * time.Second
+	capsEvery  = 3 * time.Second
 	sweepEvery = 30 * time.Second
 	tidyEvery  = 10 * time.Minute
 )
@@ -46,6 +47,7 @@ func startTicks(config Config, jobs engine.Jobs) *ticker {
 		_, err := worker.Watch(ctx)
 		return err
 	})
+	t.run(ctx, config.Log, "caps", capsEvery, counted(worker.ResumeFitting))
 	t.run(ctx, config.Log, "mails", reapEvery, counted(func(ctx context.Context) (int, error) {
 		return recoverMails(ctx, config, jobs)
 	}))
@@ -55,6 +57,9 @@ func startTicks(config Config, jobs engine.Jobs) *ticker {
 	})
 	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)
+	})
+	t.run(ctx, config.Log, "workers", tidyEvery, func(ctx context.Context) error {
+		return config.DB.InSystemTx(ctx, worker.ForgetWorkers)
 	})
 	return t
 }

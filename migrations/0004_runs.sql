@@ -93,7 +93,7 @@ CREATE TABLE step_runs (
     ended_at      timestamptz,
     changed       xid8 NOT NULL DEFAULT pg_current_xact_id(),
     PRIMARY KEY (tenant_id, id),
-    UNIQUE NULLS NOT DISTINCT (tenant_id, run_id, parent_id, step_id, turn),
+    UNIQUE NULLS NOT DISTINCT (tenant_id, run_id, step_id, parent_id, turn), -- in this order it finds a step's outputs, too
     FOREIGN KEY (tenant_id, run_id) REFERENCES runs (tenant_id, id),
     FOREIGN KEY (tenant_id, parent_id) REFERENCES step_runs (tenant_id, id),
     CHECK ((ended_at IS NULL) = (state IN ('running', 'waiting')))

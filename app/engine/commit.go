@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 
+	"tollgate/app/expr"
 	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
@@ -103,19 +103,27 @@ func (c *commitment) queueChange(b *tenants.Batch, entry change) {
 		b.Queue(`
 			INSERT INTO attempts (tenant_id, step_run_id, number, outcome, began_at, ended_at, failure, note)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			c.tenant, entry.step, a.Number, a.Outcome, a.BeganAt, a.EndedAt, a.Failure.json(), a.Note)
+			c.tenant, entry.step, a.Number, a.Outcome, a.BeganAt, a.EndedAt, a.Failure.json(), expr.Plain(a.Note))
 	case openWait:
 		w := entry.wait
 		b.Queue(`
 			INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			c.tenant, tenants.NewID[Wait](), c.run, w.StepRun, w.Kind, w.Due, w.Reason)
+			c.tenant, tenants.NewID[Wait](), c.run, w.StepRun, w.Kind, w.Due, expr.Preview([]byte(w.Reason), maxMessage))
 	case settle:
 		entry.queue(b)
+		if entry.abandoned != nil {
+			queueCost(b, c.tenant, entry.abandoned.step)
+		}
 	case hold:
 		ledger.QueueHold(b, entry.hold)
 	}
 }
+
+// stateByKey asks for the state of a row that is named by its key. Asked plainly for an
+// open state, the planner may go through all open step runs of the tenant, and the dead
+// entries of those that were, to find the one.
+const stateByKey = `state || ''`
 
 func (c *commitment) queueMove(b *tenants.Batch, m moveStep) {
 	var output Digest
@@ -131,8 +139,8 @@ func (c *commitment) queueMove(b *tenants.Batch, m moveStep) {
 			slice_id = CASE WHEN $6 = 'running' THEN slice_id END,
 			worker_id = CASE WHEN $6 = 'running' THEN $12 ELSE worker_id END,
 			changed = pg_current_xact_id()
-		WHERE tenant_id = $1 AND id = $2 AND state = $3 AND slice_id IS NOT DISTINCT FROM $4 AND fence = $5 RETURNING 1`,
-		c.tenant, m.id, m.from, m.slice, m.fence, string(m.to), m.attempt, output.bytes(), m.failure.json(), m.note, m.cost, c.worker)
+		WHERE tenant_id = $1 AND id = $2 AND `+stateByKey+` = $3 AND slice_id IS NOT DISTINCT FROM $4 AND fence = $5 RETURNING 1`,
+		c.tenant, m.id, m.from, m.slice, m.fence, string(m.to), m.attempt, output.bytes(), m.failure.json(), expr.Plain(m.note), m.cost, c.worker)
 }
 
 func (c *commitment) queueInsert(b *tenants.Batch, s insertStep) {
@@ -152,7 +160,7 @@ func (c *commitment) queueInsert(b *tenants.Batch, s insertStep) {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, now(), now(),
 			CASE WHEN $9 IN ('running', 'waiting') THEN NULL ELSE now() END)`,
 		c.tenant, row.ID, c.run, row.Parent, row.StepID, row.Kind, row.List, row.Turn, string(row.State), row.Attempt, row.Fence, row.Slice,
-		c.worker, row.Chosen, row.Input.bytes(), row.Output.bytes(), row.Failure.json(), row.Note)
+		c.worker, row.Chosen, row.Input.bytes(), row.Output.bytes(), row.Failure.json(), expr.Plain(row.Note))
 }
 
 func (s settle) queue(b *tenants.Batch) {
@@ -166,17 +174,36 @@ func (s settle) queue(b *tenants.Batch) {
 	}
 }
 
-// json is the failure for Postgres; none is null. Postgres takes no NUL in JSON, and
-// another side's text may hold one.
+// queueCost notes at a step run what its calls have cost by the ledger's lines. Calls
+// whose answer we have know their cost; of those that were lost only the ledger does.
+func queueCost(b *tenants.Batch, tenant tenants.ID, step StepRunID) {
+	b.Queue(`
+		UPDATE step_runs SET changed = pg_current_xact_id(), cost_micros =
+			(SELECT coalesce(sum(cost_micros::bigint), 0) FROM charges WHERE tenant_id = $1 AND step_run_id = $2)
+		WHERE tenant_id = $1 AND id = $2`, tenant, step)
+}
+
+// Most that is kept of a failure's words, in bytes.
+const (
+	maxMessage = 4 << 10
+	maxDetail  = 16 << 10
+)
+
+// json is the failure for Postgres; none is null. The words may come from the other
+// side: Postgres takes no NUL and no broken characters, and a row takes no novel.
 func (f *Failure) json() []byte {
 	if f == nil {
 		return nil
 	}
-	encoded, err := json.Marshal(f)
+	plain := Failure{
+		Class: expr.Plain(f.Class), StepID: f.StepID,
+		Message: expr.Preview([]byte(f.Message), maxMessage), Detail: expr.Preview([]byte(f.Detail), maxDetail),
+	}
+	encoded, err := json.Marshal(plain)
 	if err != nil { // strings only: it cannot fail
 		return []byte(`{"class":"internal"}`)
 	}
-	return bytes.ReplaceAll(encoded, []byte(`\u0000`), []byte(`\ufffd`))
+	return encoded
 }
 
 // send commits the changes in one round trip; the slice goes on.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"tollgate/app/pipeline"
@@ -157,5 +158,5 @@ func listed(classes []string, class string) bool {
 }
 
 func callsOutside(kind pipeline.Kind) bool {
-	return kind == pipeline.KindAI || kind == pipeline.KindEmail
+	return slices.Contains(outside, string(kind))
 }

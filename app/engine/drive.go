@@ -17,6 +17,8 @@ import (
 // Job is the River job that a slice is driven by.
 type Job interface {
 	ID() int64
+	Tries() int        // which try of the job this is, from 1
+	LastError() string // what the try before came to; empty at the first
 	// Complete marks the job done inside the transaction that ends the slice.
 	Complete(ctx context.Context, tx pgx.Tx) error
 }
@@ -47,19 +49,30 @@ type drive struct {
 
 // Drive carries a slice forward until its branch waits or ends, or its time is up. A
 // job whose slice has moved on without it is simply done. After an error River runs
-// the job again, which picks the slice up where it is.
+// the job again, which picks the slice up where it is; a slice that fails at every try
+// is given up, and its run fails.
 func (w *Worker) Drive(ctx context.Context, args DriveSlice, job Job) error {
-	ctx, leave := w.enter(ctx, args.Slice)
+	name := driven{args.Slice, args.Fence}
+	ctx, leave := w.enter(ctx, name)
 	defer leave()
-	d := &drive{Engine: w.Engine, worker: w, tenant: args.Tenant, job: job, began: time.Now()}
+	d := &drive{
+		Engine: w.Engine, worker: w, tenant: args.Tenant, job: job, began: time.Now(),
+		slice: slice{id: args.Slice, fence: args.Fence},
+	}
+	if job.Tries() > maxFailures {
+		return d.giveUp(ctx)
+	}
 	err := d.claim(ctx, args)
+	if err == nil {
+		w.noteClaim(name)
+	}
 	for err == nil {
 		err = d.turn(ctx)
 	}
 	switch {
 	case errors.Is(err, errStale), errors.Is(err, errEnded):
 		return nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, errStopping):
 		return d.abandon(ctx)
 	}
 	return err
@@ -68,16 +81,18 @@ func (w *Worker) Drive(ctx context.Context, args DriveSlice, job Job) error {
 // errEnded tells that the slice has ended well, and the job with it.
 var errEnded = errors.New("the slice has ended")
 
+// errStopping tells that this process stops and has begun nothing in the slice.
+var errStopping = errors.New("this process is stopping")
+
 // turn decides on what came out at the position, commits it, and makes the outside
 // call that the commit began. What came out is kept even if we are being stopped.
 func (d *drive) turn(ctx context.Context) error {
+	if d.steps == 0 && (ctx.Err() != nil || d.worker.draining.Load()) {
+		return errStopping
+	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	decision, err := d.decide(keep, bars{})
-	if err != nil {
-		return err
-	}
-	decision, err = d.commit(keep, decision)
+	decision, err := d.decideAndCommit(keep)
 	switch {
 	case tenants.IsLostRace(err):
 		return d.afterLostRace(keep, err)
@@ -96,11 +111,15 @@ func (d *drive) turn(ctx context.Context) error {
 
 const commitTimeout = 30 * time.Second
 
-// commit writes a decision. Where what it begins cannot begin, because the money does
-// not fit under a cap or the review can ask nobody, it decides again with that known,
-// and writes that.
-func (d *drive) commit(ctx context.Context, first decision) (decision, error) {
-	err := d.write(ctx, first)
+// decideAndCommit decides and writes that down. Where what it begins cannot begin,
+// because the money does not fit under a cap or the review can ask nobody, it decides
+// again with that known, and writes that.
+func (d *drive) decideAndCommit(ctx context.Context) (decision, error) {
+	first, err := d.decide(ctx, bars{})
+	if err != nil {
+		return first, err
+	}
+	err = d.write(ctx, first)
 	barred, ok := barsFrom(err, first)
 	if !ok {
 		return first, err
@@ -138,9 +157,9 @@ func asked(decision decision) string {
 	return ""
 }
 
-// write commits the changes: alone where the slice goes on, with the slice's end and
+// tryWrite commits the changes: alone where the slice goes on, with the slice's end and
 // the job's where it does not.
-func (d *drive) write(ctx context.Context, decision decision) error {
+func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 	c := &commitment{
 		tenant: d.tenant, run: d.run.ID, slice: d.slice.id, fence: d.slice.fence,
 		worker: d.worker.ID, changes: decision.changes,
@@ -186,7 +205,8 @@ func (d *drive) decide(ctx context.Context, barred bars) (decision, error) {
 		if len(result.missing) == 0 {
 			return result, nil
 		}
-		if err := d.loadOutputs(ctx, result.missing); err != nil {
+		err := patiently(ctx, func() error { return d.loadOutputs(ctx, result.missing) })
+		if err != nil {
 			return result, err
 		}
 	}
@@ -201,18 +221,24 @@ func (d *drive) mustYield() bool {
 	return d.worker.draining.Load() || d.steps >= maxSteps || time.Since(d.began) > maxTime
 }
 
-// abandon gives the slice to another job after our stop cut its call.
+// abandon gives the slice to another job, because we are stopped. What a cut call has
+// cost is booked as its caller said.
 func (d *drive) abandon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-		if err := d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil); err != nil {
-			return err
-		}
-		return d.job.Complete(ctx, tx.Tx)
+	if err := d.payAnyway(ctx); err != nil {
+		return err
+	}
+	err := patiently(ctx, func() error {
+		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+			if err := d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil); err != nil {
+				return err
+			}
+			return d.job.Complete(ctx, tx.Tx)
+		})
 	})
 	if errors.Is(err, errStale) {
-		return d.payAnyway(ctx)
+		return nil
 	}
 	return err
 }
@@ -220,13 +246,10 @@ func (d *drive) abandon(ctx context.Context) error {
 // afterLostRace finds out why a guard failed. If the slice was taken from us, or the
 // run was ended by somebody, what a call has cost is booked all the same.
 func (d *drive) afterLostRace(ctx context.Context, lost error) error {
-	var ours bool
-	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-		return tx.QueryRow(ctx, `
-			SELECT EXISTS (SELECT 1 FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
-				WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 AND r.state = 'running')`,
-			d.tenant, d.slice.id, d.slice.fence).Scan(&ours)
-	})
+	ours, err := d.holds(ctx, `
+		EXISTS (SELECT 1 FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
+			WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 AND r.state = 'running')`,
+		d.tenant, d.slice.id, d.slice.fence)
 	if err != nil {
 		return err
 	}
@@ -242,12 +265,14 @@ func (d *drive) afterLostRace(ctx context.Context, lost error) error {
 // payAnyway books the money of a call whose step can no longer be finished by us. A
 // hold that was settled by whoever took over stays as it is.
 func (d *drive) payAnyway(ctx context.Context) error {
-	if d.outcome.settle == nil {
+	if d.outcome.settle == nil || d.step == nil {
 		return nil
 	}
 	batch := &tenants.Batch{}
+	batch.Queue(`SELECT 1 FROM step_runs WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, d.tenant, d.step.ID)
 	d.outcome.settle.queue(batch)
-	err := d.DB.Send(ctx, d.tenant, batch)
+	queueCost(batch, d.tenant, d.step.ID)
+	err := patiently(ctx, func() error { return d.DB.Send(ctx, d.tenant, batch) })
 	if tenants.IsLostRace(err) {
 		return nil
 	}

@@ -63,12 +63,14 @@ func newScope(run Run, input []byte) (scope, error) {
 // what came out there. An open step run that belongs to the slice is the position even
 // if the slice's row still names an earlier one.
 func (d *drive) loadPosition(ctx context.Context, tx tenants.Tx) error {
-	rows, err := stepRuns(ctx, tx, `
-		tenant_id = $1 AND run_id = $2 AND (id = $3 OR (slice_id = $4 AND state IN ('running', 'waiting')))
-		ORDER BY (state IN ('running', 'waiting')) DESC, id DESC LIMIT 1`,
-		tx.Tenant, d.run.ID, d.slice.step, d.slice.id)
+	rows, err := stepRuns(ctx, tx, `tenant_id = $1 AND slice_id = $2 AND state IN ('running', 'waiting')`, tx.Tenant, d.slice.id)
 	if err != nil {
 		return err
+	}
+	if len(rows) == 0 && !d.slice.step.IsZero() {
+		if rows, err = stepRuns(ctx, tx, `tenant_id = $1 AND id = $2`, tx.Tenant, d.slice.step); err != nil {
+			return err
+		}
 	}
 	if len(rows) == 0 {
 		d.outcome.kind = entered

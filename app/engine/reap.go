@@ -45,25 +45,40 @@ const findLost = `
 	WHERE s.state = 'running' AND s.worker_id = ANY ($1)
 	UNION
 	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM river.river_job j
-	JOIN slices s ON s.tenant_id = (j.args ->> 'tenant_id')::uuid AND s.id = (j.args ->> 'slice_id')::uuid AND s.job_id = j.id
-	WHERE j.state = 'running' AND j.kind = 'drive_slice' AND s.state = 'dispatched'
-		AND j.attempted_by[cardinality(j.attempted_by)]::uuid = ANY ($1)
+	JOIN slices s ON s.job_id = j.id AND s.state = 'dispatched'
+	WHERE j.state = 'running' AND j.kind = 'drive_slice' AND j.attempted_by[cardinality(j.attempted_by)] = ANY ($1::uuid[]::text[])
 	LIMIT 500`
 
 // Dead lists the workers that are gone: they said goodbye, or were silent for the
-// lease. Those that have been gone for days have nothing left to take over.
+// lease. Nothing is too old to be listed, since all of a system may have been off for
+// days; ForgetWorkers shortens the list.
 func (w *Worker) Dead(ctx context.Context, tx tenants.SystemTx) ([]WorkerID, error) {
 	w.mu.Lock()
 	since := w.watch.look(tx.Now)
 	w.mu.Unlock()
 	rows, _ := tx.Query(ctx, `
-		SELECT id FROM workers WHERE beat_at > clock_timestamp() - interval '3 days' AND (stopped_at IS NOT NULL
-			OR greatest(beat_at, pg_postmaster_start_time(), $1) < clock_timestamp() - $2::interval)`, since, leaseTime)
+		SELECT id FROM workers WHERE stopped_at IS NOT NULL
+			OR greatest(beat_at, pg_postmaster_start_time(), $1) < clock_timestamp() - $2::interval`, since, leaseTime)
 	dead, err := pgx.CollectRows(rows, pgx.RowTo[WorkerID])
 	if err != nil {
 		return nil, fmt.Errorf("look for dead workers: %w", err)
 	}
 	return dead, nil
+}
+
+// ForgetWorkers removes workers that have been silent for days and have nothing left to
+// take over. It trusts only a process that has been looking for a while itself: after a
+// long standstill of everything, what the dead left must be found first.
+func (w *Worker) ForgetWorkers(ctx context.Context, tx tenants.SystemTx) error {
+	_, err := tx.Exec(ctx, `
+		DELETE FROM workers w
+		WHERE w.beat_at < clock_timestamp() - interval '3 days'
+			AND EXISTS (SELECT 1 FROM workers me WHERE me.id = $1 AND me.started_at < clock_timestamp() - interval '5 minutes')
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.worker_id = w.id AND s.state = 'running')`, w.ID)
+	if err != nil {
+		return fmt.Errorf("forget workers: %w", err)
+	}
+	return nil
 }
 
 // Reap takes over the slices of workers that fell silent and returns how many. It runs
@@ -82,16 +97,24 @@ func (w *Worker) Reap(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("look for lost slices: %w", err)
 	}
-	taken := 0
-	for _, l := range lost {
-		err := w.takeOver(ctx, l)
-		if err == nil {
-			taken++
-		} else if !errors.Is(err, errStale) {
-			return taken, fmt.Errorf("take over a slice: %w", err)
+	return each(lost, "take over a slice", func(l lostSlice) error { return w.takeOver(ctx, l) })
+}
+
+// each does one thing after the other, so that one that cannot be done stops no other,
+// and returns how many were done. What somebody else had done before is no error.
+func each[One any](all []One, what string, do func(One) error) (int, error) {
+	done := 0
+	var failures []error
+	for _, one := range all {
+		err := do(one)
+		switch {
+		case err == nil:
+			done++
+		case !errors.Is(err, errStale) && !errors.Is(err, ErrNotWaiting):
+			failures = append(failures, fmt.Errorf("%s: %w", what, err))
 		}
 	}
-	return taken, nil
+	return done, errors.Join(failures...)
 }
 
 // takeOver gives a lost slice to a new job under the next fence; the old job, should it

@@ -61,18 +61,18 @@ func claimSlice(ctx context.Context, tx tenants.Tx, args DriveSlice, jobID int64
 
 // handOver gives a slice to a new job under the next fence, at step. The caller
 // completes or cancels the old job. It returns errStale where the slice was not at
-// fence any more.
+// fence any more; the transaction must then be given up.
+//
+// Step runs come before slices in the order of locks, so their fence is lifted first.
+// It is lifted again once the slice is locked: the old worker may have begun a step in
+// between, and none begins after.
 func (e *Engine) handOver(ctx context.Context, tx tenants.Tx, id SliceID, fence int64, step *StepRunID) error {
-	var semantics int
-	var priority int16
-	err := tx.QueryRow(ctx, `
-		SELECT s.semantics, r.priority FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
-		WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 FOR UPDATE OF s`, tx.Tenant, id, fence).Scan(&semantics, &priority)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errStale
+	if err := liftFence(ctx, tx, id, fence+1); err != nil {
+		return err
 	}
+	semantics, priority, err := lockSlice(ctx, tx, id, fence)
 	if err != nil {
-		return fmt.Errorf("lock a slice: %w", err)
+		return err
 	}
 	job, err := e.insertJob(ctx, tx, id, fence+1, semantics, priority)
 	if err != nil {
@@ -86,6 +86,22 @@ func (e *Engine) handOver(ctx context.Context, tx tenants.Tx, id SliceID, fence 
 		return fmt.Errorf("hand a slice over: %w", err)
 	}
 	return liftFence(ctx, tx, id, fence+1)
+}
+
+// lockSlice locks a slice that stands at fence and tells how its job is queued.
+func lockSlice(ctx context.Context, tx tenants.Tx, id SliceID, fence int64) (int, int16, error) {
+	var semantics int
+	var priority int16
+	err := tx.QueryRow(ctx, `
+		SELECT s.semantics, r.priority FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
+		WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 FOR UPDATE OF s`, tx.Tenant, id, fence).Scan(&semantics, &priority)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, 0, errStale
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("lock a slice: %w", err)
+	}
+	return semantics, priority, nil
 }
 
 // liftFence puts the slice's open step runs under the new fence, so that a commit of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,33 +16,53 @@ type dueWait struct {
 	Tenant tenants.ID
 	Step   StepRunID
 	Kind   WaitKind
+	Due    time.Time
+	ID     WaitID
 }
 
+// duePage is how many due waits are read at a time.
+const duePage = 500
+
 // FireTimers wakes what is due and returns how many waits it closed. It runs in every
-// worker, at least once a second; of two at once the first wins.
+// worker, at least once a second; of two at once the first wins. A wait that cannot be
+// closed stops no other, and is tried again next time.
 func (e *Engine) FireTimers(ctx context.Context) (int, error) {
+	fired := 0
+	var failures []error
+	var last dueWait
+	for {
+		due, err := e.dueAfter(ctx, last)
+		if err != nil {
+			return fired, errors.Join(append(failures, err)...)
+		}
+		done, err := each(due, "fire a timer", func(one dueWait) error {
+			return e.DB.InTx(ctx, one.Tenant, func(ctx context.Context, tx tenants.Tx) error { return e.fire(ctx, tx, one) })
+		})
+		fired += done
+		failures = append(failures, err)
+		if len(due) < duePage || ctx.Err() != nil {
+			return fired, errors.Join(failures...)
+		}
+		last = due[len(due)-1]
+	}
+}
+
+// dueAfter reads the waits that are due, from behind last in the order of their times.
+func (e *Engine) dueAfter(ctx context.Context, last dueWait) ([]dueWait, error) {
 	var due []dueWait
 	err := e.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
 		rows, _ := tx.Query(ctx, `
-			SELECT tenant_id, step_run_id, kind FROM waits
-			WHERE state = 'open' AND due_at <= clock_timestamp() ORDER BY due_at LIMIT 500`)
+			SELECT tenant_id, step_run_id, kind, due_at, id FROM waits
+			WHERE state = 'open' AND due_at <= clock_timestamp() AND ($2::uuid IS NULL OR (due_at, id) > ($1, $2::uuid))
+			ORDER BY due_at, id LIMIT $3`, last.Due, last.ID, duePage)
 		var err error
 		due, err = pgx.CollectRows(rows, pgx.RowToStructByPos[dueWait])
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("look for due waits: %w", err)
+		return nil, fmt.Errorf("look for due waits: %w", err)
 	}
-	fired := 0
-	for _, one := range due {
-		err := e.DB.InTx(ctx, one.Tenant, func(ctx context.Context, tx tenants.Tx) error { return e.fire(ctx, tx, one) })
-		if err == nil {
-			fired++
-		} else if !errors.Is(err, ErrNotWaiting) {
-			return fired, fmt.Errorf("fire a timer: %w", err)
-		}
-	}
-	return fired, nil
+	return due, nil
 }
 
 func (e *Engine) fire(ctx context.Context, tx tenants.Tx, due dueWait) error {
@@ -49,20 +70,4 @@ func (e *Engine) fire(ctx context.Context, tx tenants.Tx, due dueWait) error {
 		return e.expireReview(ctx, tx, due.Step)
 	}
 	return e.wake(ctx, tx, waking{step: due.Step, state: "done"})
-}
-
-// ResumeCapped wakes what was stopped by a cap, after it was raised, and returns how
-// many step runs try again now. Those that still do not fit wait on.
-func (e *Engine) ResumeCapped(ctx context.Context, tx tenants.Tx) (int, error) {
-	rows, _ := tx.Query(ctx, `SELECT step_run_id FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'cap' ORDER BY id`, tx.Tenant)
-	waiting, err := pgx.CollectRows(rows, pgx.RowTo[StepRunID])
-	if err != nil {
-		return 0, fmt.Errorf("look for steps stopped by a cap: %w", err)
-	}
-	for _, step := range waiting {
-		if err := e.wake(ctx, tx, waking{step: step, state: "done"}); err != nil && !errors.Is(err, ErrNotWaiting) {
-			return 0, err
-		}
-	}
-	return len(waiting), nil
 }

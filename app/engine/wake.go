@@ -32,7 +32,7 @@ func (e *Engine) wake(ctx context.Context, tx tenants.Tx, w waking) error {
 	s.id = tenants.NewID[slice]()
 	tag, err := tx.Exec(ctx, `
 		UPDATE step_runs SET slice_id = $3, fence = 1, changed = pg_current_xact_id()
-		WHERE tenant_id = $1 AND id = $2 AND state = 'waiting' AND slice_id IS NULL`, tx.Tenant, w.step, s.id)
+		WHERE tenant_id = $1 AND id = $2 AND `+stateByKey+` = 'waiting' AND slice_id IS NULL`, tx.Tenant, w.step, s.id)
 	if err != nil {
 		return fmt.Errorf("wake a step: %w", err)
 	}

@@ -25,7 +25,7 @@ const (
 	StuckNoSlice StuckKind = "no_slice"
 	// StuckNoWait: a step run waits, and no wait is open for it.
 	StuckNoWait StuckKind = "no_wait"
-	// StuckNoStep: a run is open, and neither a step run nor a slice of it is.
+	// StuckNoStep: a run is open, and no slice of it, nor any step run but groups.
 	StuckNoStep StuckKind = "no_step"
 )
 
@@ -52,17 +52,20 @@ func (w *Worker) Watch(ctx context.Context) ([]Stuck, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look for stuck runs: %w", err)
 	}
+	var failures []error
 	for i := range findings {
 		f := &findings[i]
 		err := w.repair(ctx, *f)
 		f.Repaired = err == nil
-		if err != nil && !errors.Is(err, errStale) && !errors.Is(err, ErrNotWaiting) {
-			return findings, fmt.Errorf("repair a stuck run: %w", err)
+		switch {
+		case errors.Is(err, errStale), errors.Is(err, ErrNotWaiting): // it went on by itself
+		case err != nil:
+			failures = append(failures, fmt.Errorf("repair a stuck run: %w", err))
 		}
 		w.Log.Error("a run was stuck", slog.String("kind", string(f.Kind)), slog.String("run", f.Run.String()),
 			slog.String("tenant", f.Tenant.String()), slog.Bool("repaired", f.Repaired))
 	}
-	return findings, nil
+	return findings, errors.Join(failures...)
 }
 
 func (w *Worker) findStuck(ctx context.Context) ([]Stuck, error) {
@@ -70,7 +73,7 @@ func (w *Worker) findStuck(ctx context.Context) ([]Stuck, error) {
 	err := w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
 		all = nil
 		for _, look := range stuckQueries {
-			rows, _ := tx.Query(ctx, look.query, stuckAfter, w.ID)
+			rows, _ := tx.Query(ctx, look.query+` LIMIT 100`, stuckAfter, w.ID)
 			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Stuck, error) {
 				s := Stuck{Kind: look.kind}
 				return s, row.Scan(&s.Tenant, &s.Run, &s.Slice, &s.Fence, &s.Job, &s.Step)
@@ -91,7 +94,7 @@ func (w *Worker) withoutDriven(found []Stuck) []Stuck {
 	defer w.mu.Unlock()
 	kept := found[:0]
 	for _, f := range found {
-		if _, driven := w.active[f.Slice]; f.Kind != StuckUndriven || !driven {
+		if w.active[driven{f.Slice, f.Fence}] == nil || f.Kind != StuckUndriven {
 			kept = append(kept, f)
 		}
 	}
@@ -99,6 +102,8 @@ func (w *Worker) withoutDriven(found []Stuck) []Stuck {
 }
 
 // stuckQueries find each kind. $1 is the age from which a state counts, $2 this worker.
+// A job that was fetched and has not claimed its slice for three times that age was lost
+// between River and us, as where the answer to the fetch got lost.
 var stuckQueries = []struct {
 	kind  StuckKind
 	query string
@@ -106,34 +111,31 @@ var stuckQueries = []struct {
 	{StuckJobGone, `
 		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
 		WHERE s.state = 'dispatched' AND s.dispatched_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.finalized_at IS NULL)
-		LIMIT 100`},
+			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.finalized_at IS NULL
+				AND (j.state <> 'running' OR j.attempted_at > now() - 3 * $1::interval))`},
 	{StuckUndriven, `
 		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
 		WHERE s.state = 'running' AND s.worker_id = $2 AND s.claimed_at < now() - $1::interval
-			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.state IN ('retryable', 'available', 'scheduled'))
-		LIMIT 100`},
+			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.state IN ('retryable', 'available', 'scheduled'))`},
 	{StuckNoSlice, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
 		WHERE p.state = 'running' AND p.kind IN ('ai', 'email') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)
-		LIMIT 100`},
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)`},
 	{StuckNoWait, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
 		WHERE p.state = 'waiting' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = p.tenant_id AND w.step_run_id = p.id AND w.state = 'open')
-			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)
-		LIMIT 100`},
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)`},
 	{StuckNoStep, `
 		SELECT r.tenant_id, r.id, NULL::uuid, 0::bigint, NULL::bigint,
-			(SELECT p.id FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id ORDER BY p.id DESC LIMIT 1)
+			(SELECT p.id FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id ORDER BY p.created_at DESC, p.id DESC LIMIT 1)
 		FROM runs r
 		WHERE r.state = 'running' AND r.created_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id)
-			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id AND p.state IN ('running', 'waiting'))
-		LIMIT 100`},
+			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
+				AND p.state IN ('running', 'waiting') AND p.kind NOT IN ('branch', 'repeat', 'each', 'parallel'))`},
 }
 
 // repair sets a stuck run going again from where its rows say it stands.
@@ -142,18 +144,18 @@ func (w *Worker) repair(ctx context.Context, f Stuck) error {
 		return w.takeOver(ctx, lostSlice{f.Tenant, f.Slice, f.Fence, f.Job})
 	}
 	return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error {
-		return w.reviveAt(ctx, tx, f)
+		s, priority, err := w.lockStuck(ctx, tx, f)
+		if err != nil {
+			return err
+		}
+		return w.reviveAt(ctx, tx, f, s, priority)
 	})
 }
 
 // reviveAt makes a slice for a branch that lost its own: at the step run found, or at
 // the run's beginning where it has none yet. A step that waits without a wait first
 // gets one that is over.
-func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck) error {
-	s, priority, err := lockBranch(ctx, tx, f)
-	if err != nil {
-		return err
-	}
+func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck, s slice, priority int16) error {
 	s.id = tenants.NewID[slice]()
 	if f.Kind == StuckNoWait {
 		if asked, err := reopenReviewWait(ctx, tx, f.Step); asked || err != nil {
@@ -191,8 +193,9 @@ func reopenReviewWait(ctx context.Context, tx tenants.Tx, step StepRunID) (bool,
 	return tag.RowsAffected() == 1, nil
 }
 
-// lockBranch locks the stuck run and gives the slice that should carry it.
-func lockBranch(ctx context.Context, tx tenants.Tx, f Stuck) (slice, int16, error) {
+// lockStuck locks the stuck run and gives the slice that should carry it. It looks
+// again under the lock: of two watchdogs only the first repairs.
+func (w *Worker) lockStuck(ctx context.Context, tx tenants.Tx, f Stuck) (slice, int16, error) {
 	s := slice{run: f.Run, step: f.Step}
 	var priority int16
 	err := tx.QueryRow(ctx, `
@@ -206,21 +209,24 @@ func lockBranch(ctx context.Context, tx tenants.Tx, f Stuck) (slice, int16, erro
 	if err != nil {
 		return s, 0, fmt.Errorf("lock a stuck run: %w", err)
 	}
-	return s, priority, recheck(ctx, tx, f)
+	return s, priority, w.recheck(ctx, tx, f)
 }
 
-// recheck looks again under the lock: of two watchdogs only the first repairs.
-func recheck(ctx context.Context, tx tenants.Tx, f Stuck) error {
-	var slices int
-	err := tx.QueryRow(ctx, `
-		SELECT count(*) FROM slices s LEFT JOIN step_runs p ON p.tenant_id = s.tenant_id AND p.id = $3
-		WHERE s.tenant_id = $1 AND s.run_id = $2 AND ($3::uuid IS NULL OR s.id = p.slice_id OR s.step_run_id = $3)`,
-		tx.Tenant, f.Run, f.Step).Scan(&slices)
-	if err != nil {
-		return err
+// recheck returns errStale where the finding does not hold any more.
+func (w *Worker) recheck(ctx context.Context, tx tenants.Tx, f Stuck) error {
+	for _, look := range stuckQueries {
+		if look.kind != f.Kind {
+			continue
+		}
+		var still bool
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM (`+look.query+`) found (tenant, run, slice, fence, job, step)
+			WHERE found.run = $3 AND found.step IS NOT DISTINCT FROM $4)`, stuckAfter, w.ID, f.Run, f.Step).Scan(&still)
+		if err != nil {
+			return fmt.Errorf("look again at a stuck run: %w", err)
+		}
+		if still {
+			return nil
+		}
 	}
-	if slices > 0 {
-		return errStale
-	}
-	return nil
+	return errStale
 }

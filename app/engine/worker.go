@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,28 +30,50 @@ type Worker struct {
 
 	draining atomic.Bool
 	mu       sync.Mutex
-	active   map[SliceID]context.CancelFunc // slices that this process drives now
+	active   map[driven]*driving // what this process drives now
 	watch    watchSeries
 }
 
 // NewWorker makes a worker under a name that operators recognise, such as host and
 // process number. It counts as alive from its first beat.
 func (e *Engine) NewWorker(name string) *Worker {
-	return &Worker{Engine: e, ID: tenants.NewID[Worker](), name: name, active: map[SliceID]context.CancelFunc{}}
+	return &Worker{Engine: e, ID: tenants.NewID[Worker](), name: name, active: map[driven]*driving{}}
+}
+
+// driven names one drive of a slice. The fence is part of the name: a slice that was
+// taken from this process while it hung may come back to it before it notices.
+type driven struct {
+	Slice SliceID
+	Fence int64
+}
+
+// driving is a drive under way.
+type driving struct {
+	cancel  context.CancelFunc
+	claimed time.Time // by this machine's clock; zero until the claim is committed
 }
 
 // enter notes that the slice is driven here. Its context ends when the slice is taken
 // away, as by a cancel of its run.
-func (w *Worker) enter(ctx context.Context, id SliceID) (context.Context, func()) {
+func (w *Worker) enter(ctx context.Context, name driven) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.active[id] = cancel
+	w.active[name] = &driving{cancel: cancel}
 	return ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		delete(w.active, id)
+		delete(w.active, name)
 		cancel()
+	}
+}
+
+// noteClaim tells that the slice counts as this worker's in the database from now on.
+func (w *Worker) noteClaim(name driven) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if drive := w.active[name]; drive != nil {
+		drive.claimed = time.Now()
 	}
 }
 
@@ -58,7 +81,7 @@ func (w *Worker) enter(ctx context.Context, id SliceID) (context.Context, func()
 // away: slices that it drives and that are not its own any more.
 func (w *Worker) Beat(ctx context.Context) error {
 	sent := time.Now()
-	var theirs []SliceID
+	var ours []driven
 	var clock time.Time
 	err := w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
 		err := tx.QueryRow(ctx, `
@@ -68,8 +91,8 @@ func (w *Worker) Beat(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("beat: %w", err)
 		}
-		rows, _ := tx.Query(ctx, `SELECT id FROM slices WHERE worker_id = $1 AND state = 'running'`, w.ID)
-		theirs, err = pgx.CollectRows(rows, pgx.RowTo[SliceID])
+		rows, _ := tx.Query(ctx, `SELECT id, fence FROM slices WHERE worker_id = $1 AND state = 'running'`, w.ID)
+		ours, err = pgx.CollectRows(rows, pgx.RowToStructByPos[driven])
 		return err
 	})
 	if err != nil {
@@ -77,32 +100,18 @@ func (w *Worker) Beat(ctx context.Context) error {
 	}
 	middle := sent.Add(time.Since(sent) / 2)
 	w.clockOffset.Store(int64(clock.Sub(middle)))
-	w.stopLost(theirs, w.activeBefore(sent))
+	w.stopLost(ours, sent)
 	return nil
 }
 
-// activeBefore lists what is driven here; a slice that was claimed after the beat's
-// question cannot be in its answer, so it is asked about next time.
-func (w *Worker) activeBefore(time.Time) []SliceID {
+// stopLost stops what is driven here and was not in the beat's answer. What was claimed
+// only after the beat's question cannot be in it, and is asked about next time.
+func (w *Worker) stopLost(ours []driven, asked time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ids := make([]SliceID, 0, len(w.active))
-	for id := range w.active {
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-func (w *Worker) stopLost(theirs, driven []SliceID) {
-	ours := map[SliceID]bool{}
-	for _, id := range theirs {
-		ours[id] = true
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, id := range driven {
-		if cancel := w.active[id]; cancel != nil && !ours[id] {
-			cancel()
+	for name, drive := range w.active {
+		if !drive.claimed.IsZero() && drive.claimed.Before(asked) && !slices.Contains(ours, name) {
+			drive.cancel()
 		}
 	}
 }
