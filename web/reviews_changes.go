@@ -21,7 +21,7 @@ type piece struct {
 
 // maxCompared bounds the work of comparing two texts: words of one times words of the
 // other. Longer ones are shown as a whole, old and new.
-const maxCompared = 4_000_000
+const maxCompared = 1_000_000
 
 // wordChanges compares two texts word by word. Put together again, what is not added is
 // the old text, and what is not removed the new one.

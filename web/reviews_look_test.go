@@ -148,6 +148,18 @@ func TestTheLookOfReviews(t *testing.T) {
 		p.Do(chromedp.Click(chromedp.CSS(`[data-testid="decide"]`)), chromedp.WaitReady(chromedp.CSS(`[data-testid="faults"]`)))
 		p.Shot("link-faults")
 		require.Empty(t, p.Axe())
+		press := func(name, script, button, wait string) {
+			p.Go(s.web.origin + links["link-question"] + "?choice=approve")
+			browsertest.Eval[bool](p, script+"; true")
+			p.Do(chromedp.Click(chromedp.CSS(button)), chromedp.WaitReady(chromedp.CSS(wait)))
+			p.Shot(name)
+			require.Empty(t, p.Axe())
+			require.Empty(t, p.Overflow())
+		}
+		press("link-changes", `document.querySelector("[name='edit.reply']").value += "\n\nP.S. A voucher is in the parcel."; document.querySelector("[name='edit.amount']").value = "410.00"`,
+			`[data-testid="show-changes"]`, `[data-testid="changes"]`)
+		press("link-changed", `document.querySelector("[name=digest]").value = "00"`, `[data-testid="decide"]`, `.notice`)
+		press("link-no-cookie", `document.querySelector("[name=key]").value = ""`, `[data-testid="decide"]`, `.notice`)
 	})
 	each("owner", func(t *testing.T, p *browsertest.Page) {
 		become(p, s, tenants.Owner)

@@ -175,11 +175,17 @@ func (a asking) writtenByWords() templ.Component {
 	return ui.Words("Proposed")
 }
 
-// proposal is the text to judge, unless the same text stands in a field below it.
+// proposal is the text to judge, unless the same text stands in a field below it, or in
+// the comparison there.
 func (a asking) proposal() string {
 	text := a.content().Proposal.Text
-	for _, field := range a.fields() {
-		if field.Kind == ui.LongField && sameText(field.Value, text) {
+	if a.readOnly {
+		return text
+	}
+	for _, e := range a.editors() {
+		typed, ok := a.given.Typed[e.Name]
+		visible := a.compared || !ok || sameText(typed, e.shown())
+		if visible && e.kind() == ui.LongField && sameText(e.shown(), text) {
 			return ""
 		}
 	}
