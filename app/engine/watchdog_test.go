@@ -147,3 +147,81 @@ func (h *house) exec(statement string) {
 	_, err := h.db.Super(h.t).Exec(context.Background(), statement)
 	require.NoError(h.t, err)
 }
+
+// A job that River fetched, and that never came here, is as good as gone.
+func TestWatchdogReplacesAJobThatWasFetchedAndLost(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	watcher := h.otherWorker()
+	h.exec(`UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['` + watcher.ID.String() + `']`)
+	h.age()
+	found, err := watcher.Watch(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found, "it has only just been fetched")
+	h.exec(`UPDATE river.river_job SET attempted_at = now() - interval '1 minute'`)
+	found, err = watcher.Watch(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, engine.StuckJobGone, found[0].Kind)
+	h.work()
+	require.Equal(t, engine.RunCompleted, h.awaitEnd(run).Run.State)
+}
+
+// A group whose inner step has ended, with nothing to carry on behind it, is found too.
+func TestWatchdogFindsAGroupThatNothingCarriesOn(t *testing.T) {
+	t.Parallel()
+	began := make(chan struct{})
+	h := build(t, mailCaller(func(ctx context.Context, _ engine.Call) engine.Reply {
+		close(began)
+		<-ctx.Done()
+		return engine.Reply{Failure: &engine.Failure{Class: "cut", Message: "Cut."}}
+	}))
+	run := h.start(h.publish(`{"semantics": 1, "name": "Nested", "input": [{"name": "n", "type": "number"}], "steps": [
+		{"id": "route", "name": "Route", "kind": "branch", "with": {"cases": [{"id": "yes", "name": "Yes", "when": "input.n > 0", "steps": [
+			{"id": "send", "name": "Send", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Hello", "body": "Hello."}}]}]}}]}`), `{"n": 1}`)
+	args, id := h.slice(run)
+	ctx, cut := context.WithCancel(t.Context())
+	over := make(chan error)
+	first := h.otherWorker()
+	go func() { over <- first.Drive(ctx, args, &handJob{id: id, tries: 1}) }()
+	<-began
+	h.exec(`UPDATE step_runs SET state = 'done', ended_at = now(), slice_id = NULL WHERE kind = 'email'`)
+	h.exec(`DELETE FROM slices`)
+	h.exec(`DELETE FROM river.river_job`)
+	cut()
+	require.NoError(t, <-over)
+	h.age()
+	found, err := h.otherWorker().Watch(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, engine.StuckNoStep, found[0].Kind)
+	h.work()
+	require.Equal(t, engine.RunCompleted, h.awaitEnd(run).Run.State)
+}
+
+// A worker that died days ago, with everybody else, has its slices taken over; only
+// then is it forgotten.
+func TestSlicesOfAWorkerThatDiedDaysAgoAreTakenOver(t *testing.T) {
+	t.Parallel()
+	h := build(t, mailCaller(func(context.Context, engine.Call) engine.Reply { panic("the power is cut") }))
+	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	args, id := h.slice(run)
+	dead := h.otherWorker()
+	require.Panics(t, func() { _ = dead.Drive(t.Context(), args, &handJob{id: id, tries: 1}) })
+	h.exec(`UPDATE workers SET beat_at = now() - interval '9 days', started_at = now() - interval '9 days'`)
+	h.age()
+	reaper := h.otherWorker()
+	forget := func() {
+		h.exec(`UPDATE workers SET started_at = now() - interval '1 day' WHERE beat_at > now() - interval '1 minute'`)
+		require.NoError(t, h.db.InSystemTx(t.Context(), reaper.ForgetWorkers))
+	}
+	forget()
+	require.Equal(t, 2, h.count(`SELECT count(*) FROM workers`), "it has left something")
+	require.NoError(t, reaper.BuryOthers(t.Context()))
+	taken, err := reaper.Reap(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, taken)
+	forget()
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM workers`))
+}
