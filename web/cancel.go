@@ -19,6 +19,7 @@ type cancelView struct {
 	Sent int // mails that went out and stay out
 }
 
+// cancelPage asks; only its form cancels.
 func (s *Server) cancelPage(v *visit) error {
 	id, err := idParam[engine.Run](v, "run")
 	if err != nil {
@@ -96,6 +97,8 @@ func (s *Server) cancelRun(v *visit) error {
 	return v.redirect(v.path("runs", id.String()))
 }
 
+// cancelledBefore tells a second press, which has what it wanted, from a run that ended
+// by itself.
 func (s *Server) cancelledBefore(v *visit, id engine.RunID) error {
 	var run engine.Run
 	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {

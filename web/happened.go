@@ -95,6 +95,7 @@ func (r *runView) happenedAt(p passage) []happening {
 	return lines
 }
 
+// failureWords are our own words for it.
 func failureWords(failure *engine.Failure) string {
 	if failure == nil {
 		return ""

@@ -69,6 +69,7 @@ func seenVersion(v *visit) uint64 {
 	return 0
 }
 
+// follow looks until the run has ended, the browser has left, or the server stops.
 func (s *Server) follow(stream *liveStream) error {
 	ctx, cancel := context.WithTimeout(stream.v.ctx(), liveLasts)
 	defer cancel()
@@ -109,6 +110,7 @@ func (s *Server) leftOr(ctx context.Context, err error) error {
 	return err
 }
 
+// version is the cheap question that is asked twice a second.
 func (l *liveStream) version(ctx context.Context) (uint64, error) {
 	var version uint64
 	err := l.v.s.DB.InTx(ctx, l.v.me.Tenant.ID, func(ctx context.Context, tx tenants.Tx) error {
@@ -151,6 +153,7 @@ func (l *liveStream) send(view runView) (ended bool, err error) {
 	return ended, l.write(message.String())
 }
 
+// write gives a browser that takes nothing a while, and then up.
 func (l *liveStream) write(message string) error {
 	connection := http.NewResponseController(l.v.Response())
 	_ = connection.SetWriteDeadline(l.v.s.clock().Add(livePatient)) // a test's recorder has none

@@ -74,6 +74,7 @@ func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
 	return node.Step.Note
 }
 
+// tellAI names the answer fields, which say more than a prompt.
 func tellAI(with *pipeline.AI, money bool) string {
 	said := "Asks " + strings.Join(with.Models, ", then ")
 	var fields []string
@@ -89,6 +90,7 @@ func tellAI(with *pipeline.AI, money bool) string {
 	return said + "."
 }
 
+// tellReview always says what silence leads to.
 func tellReview(program *pipeline.Program, with *pipeline.Review) string {
 	var who []string
 	for _, person := range with.People {
@@ -144,6 +146,7 @@ func readable(program *pipeline.Program, text string) string {
 	})
 }
 
+// bracket marks what is filled in when the step runs.
 func bracket(whole, part string) string {
 	if part == "" {
 		return "[" + whole + "]"
@@ -151,6 +154,7 @@ func bracket(whole, part string) string {
 	return "[" + whole + " › " + part + "]"
 }
 
+// fieldTitle is a field by its label; one that has none by its name.
 func fieldTitle(fields []pipeline.Field, name string) string {
 	for _, field := range fields {
 		if field.Name == name {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
@@ -90,4 +91,24 @@ func TestTheLookOfRuns(t *testing.T) {
 			look("cancel", "runs", mail.ID.String(), "cancel")
 		})
 	}
+}
+
+// A page that is open shows by itself what happens, and leaves what its reader opened
+// open and what she typed or chose in place.
+func TestOpenPageOfARunFollowsIt(t *testing.T) {
+	t.Parallel()
+	p := browsertest.Start(t).Open(t, browsertest.View{Width: 1280})
+	s := listen(t)
+	s.calls.say(engine.Reply{Output: []byte(`{"text":"Dear Ms Oduya"}`)})
+	run := s.start(s.home, s.publish(s.home, askDocument("Drafts")), map[string]string{"topic": "a refund"})
+	become(p, s, tenants.Owner)
+	p.Go(s.web.origin + s.at("runs", run.ID.String()))
+	p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="on"]`)), chromedp.Click(chromedp.CSS(`#run-input-fold summary`)))
+	s.work()
+	p.Do(chromedp.WaitReady(chromedp.CSS(`#run .head .badge[data-status="done"]`)))
+	require.Equal(t, "Done: a refund · Nordlicht Handel · Tollgate", browsertest.Eval[string](p, "document.title"))
+	require.True(t, browsertest.Eval[bool](p, `document.querySelector("#run-input-fold").open`))
+	require.True(t, browsertest.Eval[bool](p, `document.querySelector("#run-input-fold").contains(document.activeElement)`), "the focus stays")
+	p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="ended"]`)))
+	p.Check(t)
 }

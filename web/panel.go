@@ -56,6 +56,8 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 	return err
 }
 
+// chosen finds the step whose panel is shown. A page that asks for none opens the one
+// that somebody has to look at: failed, waiting, or at work.
 func (r *runView) chosen() (passage, bool) {
 	wanted := r.Chosen
 	if wanted == "" && !r.News.Fresh && r.News.Standing != engine.StandingCompleted {
@@ -72,6 +74,7 @@ func (r *runView) chosen() (passage, bool) {
 	return passage{}, false
 }
 
+// preview reads the beginning of a value of the run; nil where there is none.
 func (r *runView) preview(ctx context.Context, tx tenants.Tx, digest engine.Digest) (*engine.Preview, error) {
 	if digest.IsZero() {
 		return nil, nil
@@ -119,6 +122,7 @@ func (p *panelView) says() ui.Sentence {
 	return out
 }
 
+// news is what became of the step, most telling first.
 func (p *panelView) news(c clock) ui.Sentence {
 	step := p.Passage.Step
 	switch {
@@ -138,17 +142,6 @@ func (p *panelView) news(c clock) ui.Sentence {
 		return ui.Words("Its steps are under way" + c.since(step.CreatedAt) + ".")
 	}
 	return ui.Words(fmt.Sprintf("Working%s, try %d of %d.", c.since(step.BegunAt), step.Attempt, engine.MaxTries(p.node())))
-}
-
-// askedWords say for how long people have been asked, and what their silence leads to.
-func (p *panelView) askedWords(c clock) ui.Sentence {
-	wait := p.Passage.Wait
-	out := ui.Sentence{ui.Plain("Asked" + c.lasting(wait.OpenedAt) + ".")}
-	if p.Review == nil || p.Review.DueAt == nil {
-		return append(out, ui.Plain(" There is no deadline; it waits until somebody answers."))
-	}
-	silence := p.r.standingOf(p.Passage).silence()
-	return append(out, ui.Plain(" Without an answer by "), ui.Strong(c.when(*p.Review.DueAt)), ui.Plain(" "+silence+"."))
 }
 
 // waitWords say what the step waits for, beside the badge that says that it waits.
@@ -182,21 +175,6 @@ func (p *panelView) doneWords(c clock) ui.Sentence {
 	return ui.Words(sentenceCase(ended) + ", after " + ui.Duration(took) + ".")
 }
 
-// decidedBy says who decided what.
-func decidedBy(detail review.Detail) ui.Sentence {
-	verdict := map[review.Outcome]string{
-		review.OutcomeApproved: "approved", review.OutcomeRejected: "refused", review.OutcomeSentBack: "asked for changes",
-	}[detail.Outcome]
-	switch {
-	case detail.Outcome == review.OutcomeTimeout:
-		return ui.Sentence{ui.Strong("Nobody answered before the deadline")}
-	case verdict == "" || len(detail.Answers) == 0:
-		return ui.Sentence{ui.Strong("No answer was needed any more")}
-	}
-	last := detail.Answers[len(detail.Answers)-1]
-	return ui.Sentence{ui.Strong(last.Name + " " + verdict)}
-}
-
 // interrupted tells whether a worker died in the middle of a try.
 func (p *panelView) interrupted() bool {
 	for _, try := range p.Passage.Tries {
@@ -215,6 +193,8 @@ func sentenceEnd(words string) string {
 	return words + "."
 }
 
+// actions lead to the review where she can still answer it. The head has the primary
+// button, so this one is plain.
 func (p *panelView) actions() ui.Actions {
 	if p.Review == nil || !p.Review.Open() {
 		return nil
@@ -225,6 +205,7 @@ func (p *panelView) actions() ui.Actions {
 	return nil
 }
 
+// value prepares a stored value for showing, with the way to have it whole.
 func (p *panelView) value(id, label string, preview *engine.Preview, fields []pipeline.Field) valueView {
 	return valueView{
 		ID: id, Label: label, Preview: *preview, Fields: fields,
@@ -232,6 +213,7 @@ func (p *panelView) value(id, label string, preview *engine.Preview, fields []pi
 	}
 }
 
+// resultFold is open: the result is what people come for.
 func (p *panelView) resultFold() ui.Fold {
 	if p.Output == nil {
 		return ui.Fold{}
@@ -318,6 +300,7 @@ func (p *panelView) triesFold() ui.Fold {
 	return ui.Fold{ID: "fold-tries", Title: "Attempts", Answer: ui.Count(int64(len(p.Passage.Tries))), Open: len(p.Passage.Tries) > 1, Body: table}
 }
 
+// triedWords say how a try ended, and why if it failed.
 func triedWords(try engine.Attempt) string {
 	words := map[engine.AttemptOutcome]string{
 		engine.AttemptDone: "Done", engine.AttemptFailed: "Failed", engine.AttemptInterrupted: "Cut off", engine.AttemptCancelled: "Cancelled",
@@ -336,117 +319,6 @@ func (p *panelView) failureFold() ui.Fold {
 	}
 	return ui.Fold{ID: "fold-detail", Title: "Technical detail", Answer: step.Failure.Class,
 		Body: ui.Code{ID: "detail", Label: "Technical detail", Text: step.Failure.Detail}}
-}
-
-// moneyFold tells each call's model, tokens, price and cost.
-func (p *panelView) moneyFold() ui.Fold {
-	if len(p.Charges) == 0 {
-		return ui.Fold{}
-	}
-	var pairs []ui.Pair
-	for i, charge := range p.Charges {
-		if len(p.Charges) > 1 {
-			pairs = append(pairs, ui.Pair{Label: fmt.Sprintf("Call %d", i+1), Value: ui.When(charge.StartedAt, p.r.Now, p.r.v.zone()), Strong: true})
-		}
-		pairs = append(pairs, chargePairs(charge)...)
-	}
-	return ui.Fold{ID: "fold-money", Title: "Model and cost", Answer: ui.Dollars(p.Passage.Step.CostMicros), Body: ui.Pairs{Items: pairs, Tight: true}}
-}
-
-func chargePairs(charge ledger.Charge) []ui.Pair {
-	model := charge.Model
-	if charge.ModelBilled != "" && charge.ModelBilled != charge.Model {
-		model += ", billed as " + charge.ModelBilled
-	}
-	tokens := charge.Tokens
-	pairs := []ui.Pair{
-		{Label: "Model", Value: model},
-		{Label: "Read", Value: ui.Count(tokens.Input+tokens.CacheRead+tokens.CacheWrite) + " tokens" + atRate(charge.Input)},
-		{Label: "Written", Value: ui.Count(tokens.Output+tokens.Reasoning) + " tokens" + atRate(charge.Output)},
-		{Label: "Cost", Value: charge.Cost.Exact() + costNote(charge), Strong: true},
-		{Label: "Reserved", Value: charge.Reserved.Exact() + givenBack(charge)},
-	}
-	if charge.Latency > 0 {
-		pairs = append(pairs, ui.Pair{Label: "Answered in", Value: ui.Duration(charge.Latency)})
-	}
-	return pairs
-}
-
-func atRate(rate ledger.Rate) string {
-	if micros, known := rate.Micros(); known {
-		return ", at " + micros.Exact() + " a million"
-	}
-	return ""
-}
-
-func costNote(charge ledger.Charge) string {
-	var notes []string
-	if charge.Funds == ledger.Pretend {
-		notes = append(notes, "pretend dollars")
-	}
-	if charge.Tokens.Estimated {
-		notes = append(notes, "estimated")
-	}
-	if charge.Payer == ledger.PayerOwn {
-		notes = append(notes, "billed by your provider")
-	}
-	if len(notes) == 0 {
-		return ""
-	}
-	return ", " + strings.Join(notes, ", ")
-}
-
-func givenBack(charge ledger.Charge) string {
-	switch rest := charge.Reserved - charge.Cost; {
-	case charge.Overrun > 0:
-		return ", passed by " + charge.Overrun.Exact()
-	case rest > 0:
-		return ", " + rest.Exact() + " given back"
-	}
-	return ""
-}
-
-// reviewFold tells who was asked what, and who answered how.
-func (p *panelView) reviewFold() ui.Fold {
-	if p.Review == nil {
-		return ui.Fold{}
-	}
-	detail := *p.Review
-	pairs := []ui.Pair{
-		{Label: "Question", Value: detail.Content.Title},
-		{Label: "Asked", Value: ui.When(detail.OpenedAt, p.r.Now, p.r.v.zone())},
-	}
-	if detail.DueAt != nil {
-		pairs = append(pairs, ui.Pair{Label: "Due", Value: ui.When(*detail.DueAt, p.r.Now, p.r.v.zone())})
-	}
-	for _, seat := range detail.Seats {
-		pairs = append(pairs, p.seatPair(detail, seat))
-	}
-	answer := fmt.Sprintf("%d of %d agreed", detail.Agreed(), detail.Needed())
-	return ui.Fold{ID: "fold-review", Title: "Who was asked", Answer: answer, Open: true, Body: ui.Pairs{Items: pairs, Tight: true}}
-}
-
-func (p *panelView) seatPair(detail review.Detail, seat review.SeatRow) ui.Pair {
-	pair := ui.Pair{Label: seat.Name}
-	answer, answered := detail.AnswerOf(seat.ID)
-	switch {
-	case answered:
-		pair.Rich = ui.Sentence{ui.Plain(saidVerdict(answer.Verdict) + " " + inSentence(ui.WhenBrief(answer.At, p.r.Now, p.r.v.zone())))}
-		if answer.Comment != "" {
-			pair.Rich = append(pair.Rich, ui.Plain(": “"), ui.Name(answer.Comment), ui.Plain("”"))
-		}
-	case seat.State == review.SeatOpen && detail.Open():
-		pair.Value = "Has not answered yet"
-	default:
-		pair.Value = "No answer needed any more"
-	}
-	return pair
-}
-
-func saidVerdict(verdict review.Verdict) string {
-	return map[review.Verdict]string{
-		review.Approve: "Approved", review.ApproveWithEdits: "Approved with changes", review.Reject: "Refused", review.SendBack: "Asked for changes",
-	}[verdict]
 }
 
 // askFold is what the step does, as its pipeline says.

@@ -20,6 +20,7 @@ type pipelinesView struct {
 	Newest map[pipeline.ID]engine.Line
 }
 
+// pipelinesPage lists what the workspace can run.
 func (s *Server) pipelinesPage(v *visit) error {
 	view := pipelinesView{v: v}
 	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
@@ -36,6 +37,7 @@ func (s *Server) pipelinesPage(v *visit) error {
 	return v.page(http.StatusOK, v.frame("Pipelines", inPipelines), pipelinesBody(view))
 }
 
+// rows have the newest run beside each pipeline: whether it works is the first question.
 func (p pipelinesView) rows() []ui.TableRow {
 	var rows []ui.TableRow
 	for _, one := range p.All {
@@ -49,6 +51,7 @@ func (p pipelinesView) rows() []ui.TableRow {
 	return rows
 }
 
+// liveWords name the version that new runs take.
 func liveWords(one pipeline.Pipeline) string {
 	if one.Live == 0 {
 		return "Not published yet"
@@ -68,6 +71,7 @@ func (p pipelinesView) lastRun(one pipeline.Pipeline) ui.Cell {
 	}}
 }
 
+// start is only offered where it would work.
 func (p pipelinesView) start(one pipeline.Pipeline) ui.Cell {
 	if one.Live == 0 || !p.v.me.Role.May(tenants.StartRuns) {
 		return ui.Cell{}
@@ -88,6 +92,7 @@ type pipelineView struct {
 
 const pipelineLines = 6
 
+// pipelinePage is one pipeline, read-only.
 func (s *Server) pipelinePage(v *visit) error {
 	id, err := idParam[pipeline.Pipeline](v, "pipeline")
 	if err != nil {
@@ -159,6 +164,7 @@ func (v *visit) reasonOf(kind engine.WaitKind, reason string) string {
 	return reason
 }
 
+// maySeeMoney decides about every amount on a page, those in words included.
 func (v *visit) maySeeMoney() bool { return v.me.Role.May(tenants.SeeMoney) }
 
 // uses tells whether the pipeline may spend, or has spent, a kind of funds.
@@ -168,6 +174,7 @@ func (p pipelineView) uses(funds ledger.Funds, standing ledger.Standing) bool {
 
 func (p pipelineView) mayStart() bool { return p.v.me.Role.May(tenants.StartRuns) && p.One.Live > 0 }
 
+// actions start a run with the person's own data, or at once with the sample.
 func (p pipelineView) actions() ui.Actions {
 	if !p.mayStart() {
 		return nil
@@ -190,6 +197,7 @@ func (p pipelineView) lead() ui.Sentence {
 	return ui.Words(p.Version.Document.Note)
 }
 
+// facts are about the live version: the draft concerns nobody who runs it.
 func (p pipelineView) facts() ui.Facts {
 	facts := ui.Facts{{Label: "Runs", Value: ui.Count(p.One.Runs)}}
 	if p.One.Live > 0 {

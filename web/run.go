@@ -2,10 +2,9 @@ package web
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -13,7 +12,6 @@ import (
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
-	"tollgate/billing/ledger"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -42,6 +40,8 @@ const (
 	reviewsOnPage = 10
 )
 
+// runPage is the page of a run, and with a step in its address that of the step: one
+// page, since on a desk they stand side by side.
 func (s *Server) runPage(v *visit) error {
 	view, err := s.readRun(v)
 	if err != nil {
@@ -70,6 +70,8 @@ func (s *Server) readRun(v *visit) (runView, error) {
 	return view, err
 }
 
+// read collects everything in one transaction, so that the sentence, the timeline and
+// the panel tell of the same moment.
 func (r *runView) read(ctx context.Context, tx tenants.Tx, id engine.RunID) error {
 	r.Now = tx.Now
 	line, err := engine.LineByID(ctx, tx, id)
@@ -107,13 +109,16 @@ func (r *runView) read(ctx context.Context, tx tenants.Tx, id engine.RunID) erro
 func (r *runView) readReviews(ctx context.Context, tx tenants.Tx) error {
 	r.Reviews = map[engine.StepRunID]review.Detail{}
 	for _, p := range r.Passages {
-		if p.Step == nil || p.Step.Kind != pipeline.KindReview || p.Step.State == engine.StepFailed && len(p.Waits) == 0 {
+		if p.Step == nil || p.Step.Kind != pipeline.KindReview {
 			continue
 		}
 		if len(r.Reviews) == reviewsOnPage {
 			break
 		}
 		detail, err := r.v.s.Reviews.ByStepRun(ctx, tx, p.Step.ID)
+		if errors.Is(err, review.ErrNotFound) {
+			continue // the question could not be asked, which the step's failure tells
+		}
 		if err != nil {
 			return err
 		}
@@ -134,6 +139,7 @@ func (r *runView) readEnds(ctx context.Context, tx tenants.Tx) error {
 	return err
 }
 
+// mayChange tells whether she can still stop the run.
 func (r *runView) mayChange() bool {
 	return r.v.me.Role.May(tenants.StartRuns) && !r.Progress.Run.State.Final()
 }
@@ -155,6 +161,7 @@ func (r *runView) region() ui.LiveRegion {
 	return region
 }
 
+// head is where one is, the sentence, and what one can do.
 func (r *runView) head() ui.PageHead {
 	run, badge := r.Progress.Run, r.News.badge()
 	return ui.PageHead{
@@ -187,6 +194,7 @@ func (r *runView) query(pairs ...string) string {
 	return queryOf(pairs...)
 }
 
+// actions has one primary button at most: to answer, for who is asked.
 func (r *runView) actions() ui.Actions {
 	var actions ui.Actions
 	if r.Progress.Run.State.Final() && r.v.me.Role.May(tenants.StartRuns) {
@@ -203,6 +211,8 @@ func (r *runView) actions() ui.Actions {
 	return actions
 }
 
+// facts count only steps that can still be reached: a way that was not taken is no step
+// of this run.
 func (r *runView) facts() ui.Facts {
 	run := r.Progress.Run
 	started := ui.WhenBrief(run.CreatedAt, r.Now, r.v.zone())
@@ -224,267 +234,6 @@ func (r *runView) facts() ui.Facts {
 		facts = append(facts, ui.Pair{Label: "Data", Value: "Sample"})
 	}
 	return facts
-}
-
-// end is when the run ended, or now.
-func (r *runView) end() time.Time {
-	if ended := r.Progress.Run.EndedAt; ended != nil {
-		return *ended
-	}
-	return r.Now
-}
-
-func (r *runView) split() ui.Split {
-	return divide(r.Passages, r.Progress.Run.CreatedAt, r.end()).split()
-}
-
-// timeline draws the rows of the page that is shown.
-func (r *runView) timeline() ui.Timeline {
-	run := r.Progress.Run
-	line := ui.Timeline{
-		ID: "timeline", Caption: "Steps of this run in order, with status, time span, duration and cost",
-		Start: run.CreatedAt, Now: r.end(), Ended: run.State.Final(), TrueScale: r.TrueTime || !r.folds(), Loc: r.v.zone(),
-	}
-	from, to := r.window()
-	for _, p := range r.Passages[from:to] {
-		line.Steps = append(line.Steps, r.row(p))
-	}
-	return line
-}
-
-// worthFolding is how long a wait must be for the axis to leave it out.
-const worthFolding = 10 * time.Second
-
-// folds tells whether the run has waited long enough for its waits to be folded.
-func (r *runView) folds() bool {
-	spent := divide(r.Passages, r.Progress.Run.CreatedAt, r.end())
-	return r.end().Sub(r.Progress.Run.CreatedAt)-spent[ui.Running] >= worthFolding
-}
-
-// window is which rows of a long timeline stand on the page: those asked for, or those
-// around the step that the run is at.
-func (r *runView) window() (from, to int) {
-	if len(r.Passages) <= rowsPerPage {
-		return 0, len(r.Passages)
-	}
-	from = max(0, r.From)
-	if r.v.QueryParam("from") == "" {
-		for i, p := range r.Passages {
-			if p.Node.ID() == r.focus() {
-				from = i - rowsPerPage/2
-			}
-		}
-	}
-	from = max(0, min(from, len(r.Passages)-rowsPerPage))
-	return from, from + rowsPerPage
-}
-
-// focus is the step that the page is about.
-func (r *runView) focus() string {
-	if r.Chosen != "" {
-		return r.Chosen
-	}
-	return r.News.StepID
-}
-
-func (r *runView) row(p passage) ui.TimelineStep {
-	row := ui.TimelineStep{
-		ID: "step-" + p.Node.ID(), Number: p.Node.Number, Name: p.Node.Step.Name, Href: r.path("steps", p.Node.ID()) + r.query(),
-		Depth: p.Node.Depth - 1, Chosen: r.Panel != nil && r.Panel.Passage.Node == p.Node, Badge: p.badge(), Group: p.isGroup(),
-		Bars: p.stretches(), Attempts: p.ticks(), Time: p.took(r.Now), Reason: r.because(p),
-	}
-	if p.Step != nil && r.v.maySeeMoney() && p.Step.CostMicros > 0 {
-		row.Cost = ui.Dollars(p.Step.CostMicros)
-	}
-	return row
-}
-
-// because stands under a row where somebody could act or wonder.
-func (r *runView) because(p passage) ui.Sentence {
-	switch {
-	case p.Step == nil:
-		return nil
-	case p.Step.Failure != nil && p.Step.State == engine.StepFailed && !p.isGroup():
-		return ui.Sentence{ui.Name(p.Step.Failure.Message)}
-	case p.Step.Chosen != "":
-		if list := p.Node.Child(p.Step.Chosen); list != nil {
-			return ui.Sentence{ui.Plain("Took “"), ui.Name(list.Name), ui.Plain("”")}
-		}
-	case p.Wait == nil:
-		return nil
-	case p.Wait.Kind == engine.WaitReview:
-		return r.askedAt(p)
-	case p.Wait.Kind == engine.WaitRetry, p.Wait.Kind == engine.WaitCap:
-		return ui.Sentence{ui.Name(r.v.reasonOf(p.Wait.Kind, p.Wait.Reason))}
-	}
-	return nil
-}
-
-// askedAt says who can answer, how far it is, and until when.
-func (r *runView) askedAt(p passage) ui.Sentence {
-	n := r.standingOf(p)
-	out := ui.Sentence{ui.Strong(sentenceCase(n.people("You", " or "))), ui.Plain(" can answer.")}
-	detail, ok := r.Reviews[p.Step.ID]
-	if ok && detail.Needed() > 1 {
-		out = append(out, ui.Plain(fmt.Sprintf(" %d of %d agreed.", detail.Agreed(), detail.Needed())))
-	}
-	if ok && detail.DueAt != nil {
-		out = append(out, ui.Plain(" Due "+inSentence(ui.WhenBrief(*detail.DueAt, r.Now, r.v.zone()))+"."))
-	}
-	return out
-}
-
-// standingOf is the news of one waiting step.
-func (r *runView) standingOf(p passage) news {
-	n := newsOf(engine.Line{
-		Run: r.Progress.Run, StepID: p.Node.ID(), StepName: p.Node.Step.Name, Since: p.Wait.OpenedAt, Due: p.Wait.Due,
-		Wait: p.Wait.Kind, Reason: r.v.reasonOf(p.Wait.Kind, p.Wait.Reason), Attempt: p.Step.Attempt,
-	}, r.Progress.Program, nil, r.v.user)
-	for _, asked := range r.News.Asked {
-		if asked.StepRun == p.Step.ID {
-			n.Asked = append(n.Asked, asked)
-		}
-	}
-	return n
-}
-
-// views are the ways of showing the timeline.
-func (r *runView) views() ui.Filters {
-	folded, exact := *r, *r
-	folded.TrueTime, exact.TrueTime = false, true
-	return ui.Filters{Label: "Timeline view", Items: []ui.Filter{
-		{Text: "Waits folded", Href: folded.here(), Here: !r.TrueTime},
-		{Text: "True scale", Href: exact.here(), Here: r.TrueTime},
-	}}
-}
-
-// pager leads through a timeline that is too long for one page.
-func (r *runView) pager() ui.Pager {
-	from, to := r.window()
-	pager := ui.Pager{Shown: "Steps " + ui.Count(int64(from+1)) + "–" + ui.Count(int64(to)) + " of " + ui.Count(int64(len(r.Passages)))}
-	other := *r
-	if from > 0 {
-		other.From = max(0, from-rowsPerPage)
-		pager.Prev = ui.Link{Text: "Earlier steps", Href: r.path() + queryOf("from", strconv.Itoa(other.From))}
-	}
-	if to < len(r.Passages) {
-		other.From = to
-		pager.Next = ui.Link{Text: "Later steps", Href: r.path() + other.query()}
-	}
-	return pager
-}
-
-// runMoney is one kind of funds of a run against the cap that binds it.
-type runMoney struct {
-	Funds ledger.Funds
-	Run   ledger.Standing
-	Month *ledger.Standing // of the workspace, where the run has no cap of its own
-	Name  string           // of the month
-}
-
-// readRunMoney reads the funds that the run has used or may use.
-func readRunMoney(ctx context.Context, tx tenants.Tx, id engine.RunID, program *pipeline.Program) ([]runMoney, error) {
-	cost, err := ledger.RunCost(ctx, tx, ledger.RunID(id))
-	if err != nil {
-		return nil, err
-	}
-	may := fundsOf(program)
-	var all []runMoney
-	for _, funds := range []ledger.Funds{ledger.Real, ledger.Pretend} {
-		money := runMoney{Funds: funds, Run: cost.Of(funds)}
-		if !may[funds] && money.Run.Spent == 0 && money.Run.Held == 0 {
-			continue
-		}
-		if money.Run.Limit == nil {
-			month, err := ledger.Month(ctx, tx)
-			if err != nil {
-				return nil, err
-			}
-			standing := month.Of(funds)
-			money.Month, money.Name = &standing, monthName(month)
-		}
-		all = append(all, money)
-	}
-	return all, nil
-}
-
-// fundsOf are the funds that the models of a program are paid from.
-func fundsOf(program *pipeline.Program) map[ledger.Funds]bool {
-	funds := map[ledger.Funds]bool{}
-	var walk func(nodes []*pipeline.Node)
-	walk = func(nodes []*pipeline.Node) {
-		for _, node := range nodes {
-			if ask := node.AI(); ask != nil {
-				for _, model := range ask.Models {
-					funds[fundsOfModel(model)] = true
-				}
-			}
-			for _, list := range node.Lists {
-				walk(list.Nodes)
-			}
-		}
-	}
-	walk(program.Roots())
-	return funds
-}
-
-func fundsOfModel(model string) ledger.Funds {
-	if strings.HasPrefix(model, "practice/") {
-		return ledger.Pretend
-	}
-	return ledger.Real
-}
-
-// words say what the bar shows, with whose cap it is.
-func (m runMoney) words() ui.Sentence {
-	unit := ""
-	if m.Funds == ledger.Pretend {
-		unit = " pretend"
-	}
-	out := ui.Sentence{ui.Strong(ui.Dollars(int64(m.Run.Spent)))}
-	if m.Run.Limit != nil {
-		out = append(out, ui.Plain(" of the run’s "), ui.Strong(ui.Dollars(int64(*m.Run.Limit))), ui.Plain(unit+" cap"))
-	} else {
-		out = append(out, ui.Plain(unit+" spent by this run"))
-	}
-	if m.Run.Held > 0 {
-		out = append(out, ui.Plain(" · "+ui.Dollars(int64(m.Run.Held))+" reserved"))
-	}
-	if m.Run.Overrun > 0 {
-		out = append(out, ui.Plain(" · "+ui.Dollars(int64(m.Run.Overrun))+" beyond what was reserved"))
-	}
-	if m.Month != nil && m.Month.Limit != nil {
-		out = append(out, ui.Plain(". The workspace has spent "+ui.Dollars(int64(m.Month.Spent))+" of its "+ui.Dollars(int64(*m.Month.Limit))+" in "+m.Name+"."))
-	}
-	return out
-}
-
-// binding is where the place stands whose cap binds.
-func (m runMoney) binding() ledger.Standing {
-	if m.Month != nil {
-		return *m.Month
-	}
-	return m.Run
-}
-
-// meter is the bar of the cap that binds, nil where there is none or it allows nothing.
-func (m runMoney) meter() *ui.Meter {
-	standing := m.binding()
-	if standing.Limit == nil || *standing.Limit == 0 {
-		return nil
-	}
-	meter := meterOf("Spent against the cap", standing)
-	return &meter
-}
-
-func (m runMoney) note() string {
-	switch {
-	case m.Funds == ledger.Pretend:
-		return "Pretend dollars: what the practice model would have cost. Nobody pays them."
-	case m.binding().Limit == nil:
-		return "No cap is set."
-	}
-	return ""
 }
 
 // resultFields give the parts of the run's result their order.

@@ -37,6 +37,7 @@ var groupWords = []struct {
 	{engine.GroupCancelled, "Cancelled"},
 }
 
+// runsPage lists runs, newest first.
 func (s *Server) runsPage(v *visit) error {
 	view, err := v.readRunsQuery()
 	if err != nil {
@@ -69,6 +70,7 @@ func (v *visit) readRunsQuery() (runsView, error) {
 	return view, nil
 }
 
+// read asks for one run more than a page holds, to know whether there is another page.
 func (r *runsView) read(ctx context.Context, tx tenants.Tx) error {
 	if !r.Pipeline.IsZero() {
 		one, err := pipeline.ByID(ctx, tx, r.Pipeline)
@@ -118,6 +120,7 @@ func (r runsView) address(group engine.Group, before engine.RunID) string {
 	return r.v.path("runs") + "?" + query.Encode()
 }
 
+// filters are links with counts; the one that is shown is marked.
 func (r runsView) filters() ui.Filters {
 	filters := ui.Filters{Label: "Runs by how they stand", Scroll: true}
 	for _, one := range groupWords {
@@ -182,6 +185,7 @@ func costWords(micros int64) string {
 	return ui.Dollars(micros)
 }
 
+// pager goes by the last run that was seen, so that new runs move nothing.
 func (r runsView) pager() ui.Pager {
 	pager := ui.Pager{Shown: ui.Plural(int64(len(r.News)), "run", "runs") + " on this page"}
 	if !r.Before.IsZero() {

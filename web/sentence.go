@@ -60,6 +60,7 @@ func follower(program *pipeline.Program, node *pipeline.Node) *pipeline.Node {
 // stepTitle is how a step is called inside a sentence.
 func stepTitle(node *pipeline.Node) string { return called(node.Number, node.Step.Name) }
 
+// called is how a step is named in running text; steps of lists have no number at hand.
 func called(number, name string) string {
 	if number == "" {
 		return "“" + name + "”"
@@ -99,6 +100,7 @@ func (n news) sentence(now time.Time, zone *time.Location) ui.Sentence {
 	return n.ended(c)
 }
 
+// queued tells three things apart that look alike: not begun, between two steps, and woken.
 func (n news) queued(c clock) ui.Sentence {
 	if n.Fresh {
 		return ui.Sentence{ui.Strong("Queued"), ui.Plain(c.lasting(n.Since) + ". It starts as soon as a worker is free.")}
@@ -112,6 +114,8 @@ func (n news) queued(c clock) ui.Sentence {
 	}
 }
 
+// person takes the deadline from the question itself, which counts from the time when
+// people could answer; the wait's own may be earlier.
 func (n news) person(c clock) ui.Sentence {
 	question := n.StepName
 	due := n.Due
@@ -182,6 +186,7 @@ func (n news) silence() string {
 	return "the run fails"
 }
 
+// nextTry counts the try that comes, and never promises less than a second.
 func (n news) nextTry(c clock) string {
 	try := fmt.Sprintf("try %d of %d begins", n.Attempt, n.Tries)
 	if n.Due == nil || !n.Due.After(c.now) {
@@ -226,6 +231,7 @@ func (n news) then() ui.Sentence {
 	return ui.Sentence{ui.Plain("Then comes "), ui.Name(n.Next), ui.Plain(".")}
 }
 
+// ended words the final states. Nothing happens by itself any more, and that is said.
 func (n news) ended(c clock) ui.Sentence {
 	when := " " + c.when(n.Since)
 	took := ui.Duration(n.Since.Sub(n.Run.CreatedAt))
@@ -242,6 +248,7 @@ func (n news) ended(c clock) ui.Sentence {
 	return ui.Sentence{ui.Strong("Cancelled"), ui.Plain(when + ". No further step runs; what was done is kept.")}
 }
 
+// failed gives our own words; the other side's are in the panel.
 func (n news) failed(when string) ui.Sentence {
 	out := ui.Sentence{ui.Strong("Failed")}
 	if n.StepName != "" {
@@ -290,6 +297,7 @@ func (n news) reason(now time.Time, zone *time.Location) ui.Sentence {
 	return nil
 }
 
+// personBrief begins with who is asked: in a list that is what one looks for.
 func (n news) personBrief(c clock) ui.Sentence {
 	verb := " is asked: “"
 	if who := n.people("You", " and "); strings.HasPrefix(who, "You") || strings.Contains(who, " and ") {

@@ -61,6 +61,7 @@ func (s *Server) startPage(v *visit) error {
 	return v.page(http.StatusOK, frame, startBody(view))
 }
 
+// read takes the live version, not the draft: it is what will run.
 func (f *startView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) error {
 	var err error
 	if f.Pipeline, err = pipeline.ByID(ctx, tx, id); err != nil {

@@ -27,6 +27,7 @@ func (f startView) fields() []startField {
 	return f.fieldsOf("", "", f.Version.Document.Input, faults)
 }
 
+// fieldsOf puts the fields of a record among the others, named after both.
 func (f startView) fieldsOf(prefix, under string, fields []pipeline.Field, faults map[string]string) []startField {
 	var out []startField
 	for _, field := range fields {
@@ -88,6 +89,7 @@ func (f startView) field(name string, of pipeline.Field) startField {
 // currencies are those offered where any may be typed.
 var currencies = []string{"EUR", "USD", "GBP", "CHF", "SEK", "DKK", "NOK", "PLN", "CZK", "JPY"}
 
+// fieldKind draws numbers as text, so that no browser rounds them.
 func fieldKind(of pipeline.Field) ui.FieldKind {
 	if of.Type == pipeline.TypeText && of.Long || of.Type == pipeline.TypeList {
 		return ui.LongField
@@ -99,6 +101,7 @@ func fieldKind(of pipeline.Field) ui.FieldKind {
 	}[of.Type]
 }
 
+// listHelp says how to type a list, which has no control of its own.
 func listHelp(of pipeline.Field, help string) string {
 	how := "One entry a line."
 	if of.Of != nil && (of.Of.Type == pipeline.TypeRecord || of.Of.Type == pipeline.TypeList || of.Of.Type == pipeline.TypeMoney || of.Of.Type == pipeline.TypeFile) {
@@ -141,6 +144,7 @@ func (f startView) sampleFile(name string) string {
 	return ""
 }
 
+// value is what was typed, also where it could not be taken.
 func (f startView) value(name string) string {
 	if sent := f.Form.Values[name]; len(sent) > 0 {
 		return strings.Join(sent, "\n")

@@ -24,6 +24,7 @@ type shownTemplate struct {
 	Program *pipeline.Program
 }
 
+// templatesPage is the gallery.
 func (s *Server) templatesPage(v *visit) error {
 	view := templatesView{v: v, Key: newFormKey(), Made: map[string]pipeline.ID{}}
 	for _, template := range pipeline.Templates() {
@@ -96,6 +97,7 @@ func rootsOf(program *pipeline.Program) []ui.OutlineStep {
 	return steps
 }
 
+// tiles are all templates but the featured one.
 func (t templatesView) tiles() ui.Tiles {
 	var tiles ui.Tiles
 	for _, one := range t.All[1:] {

@@ -81,6 +81,7 @@ func (p passage) badge() ui.Badge {
 	return ui.Badge{Status: p.status()}
 }
 
+// status is that of the open wait, since "waiting" alone would hide for what.
 func (p passage) status() ui.Status {
 	switch {
 	case p.Wait != nil:
@@ -212,6 +213,7 @@ var spentIn = []struct {
 	{ui.Waiting, "Waiting"}, {ui.Queued, "Between steps"},
 }
 
+// kindOfTime counts an ended try as the work that it was.
 func kindOfTime(status ui.Status) ui.Status {
 	switch status {
 	case ui.Done, ui.Failed, ui.Cancelled, ui.Skipped:

@@ -130,6 +130,8 @@ func (v valueView) pairs() []ui.Pair {
 	return pairs
 }
 
+// pair shows one part the way its field says: a choice by its label, money with its
+// currency, a file as a file. Everything else is shown by what it is.
 func (v valueView) pair(field pipeline.Field, raw json.RawMessage) ui.Pair {
 	pair := ui.Pair{Label: field.Title()}
 	decoded, err := expr.DecodeJSON(raw)
@@ -159,6 +161,7 @@ func (v valueView) pair(field pipeline.Field, raw json.RawMessage) ui.Pair {
 	return pair
 }
 
+// moneyWords keep the digits of the amount.
 func moneyWords(field pipeline.Field, value map[string]any) (string, bool) {
 	amount, ok := value["amount"].(json.Number)
 	currency, named := value["currency"].(string)
@@ -187,6 +190,7 @@ func (v valueView) raw() ui.Code {
 	return ui.Code{ID: v.ID + "-raw", Label: v.Label + ", raw", Text: v.text(), Size: v.Preview.Size, Download: v.Download}
 }
 
+// text is indented where the whole value is at hand; a piece of JSON cannot be.
 func (v valueView) text() string {
 	if !v.Preview.Whole() {
 		return string(v.Preview.Bytes)
