@@ -64,7 +64,7 @@ CREATE TABLE users (
     id         uuid PRIMARY KEY,
     email      text NOT NULL UNIQUE CHECK (email = lower(email) AND length(email) BETWEEN 3 AND 320),
     name       text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
-    zone       text NOT NULL DEFAULT 'UTC',
+    zone       text NOT NULL DEFAULT '', -- '' means the workspace's
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CALL protect_system_table('users', 'SELECT, INSERT, UPDATE');

@@ -116,7 +116,7 @@ func VerifyCode(ctx context.Context, stx SystemTx, secret Secret, email, digits 
 	if tag.RowsAffected() != 1 {
 		return SignIn{Refused: ErrBadCode}, nil
 	}
-	user, first, err := ensureUser(ctx, stx, email, nameFromEmail(email), "UTC")
+	user, first, err := ensureUser(ctx, stx, email, nameFromEmail(email), "")
 	return SignIn{User: user, First: first}, err
 }
 

@@ -20,7 +20,7 @@ type User struct {
 	ID        UserID
 	Email     string // lower case
 	Name      string
-	Zone      string
+	Zone      string // IANA name that she chose; empty means the workspace's
 	CreatedAt time.Time
 }
 

@@ -121,11 +121,10 @@ func pathIn(tenant tenants.ID, parts ...string) string {
 	return b.String()
 }
 
-// zone is where the person reads times: her own zone, else the workspace's. UTC is what
-// a person has who never chose.
+// zone is where the person reads times: her own zone, else the workspace's.
 func (v *visit) zone() *time.Location {
 	name := v.me.Tenant.Zone
-	if own := v.me.User.Zone; own != "" && own != "UTC" {
+	if own := v.me.User.Zone; own != "" {
 		name = own
 	}
 	zone, err := time.LoadLocation(name)

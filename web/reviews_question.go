@@ -48,7 +48,7 @@ func (v *visit) askingOf(view review.View, viewer review.Viewer) (asking, error)
 		return err
 	})
 	name := a.workspace.Zone
-	if own := view.Seat.Zone; own != "" && own != "UTC" {
+	if own := view.Seat.Zone; own != "" {
 		name = own
 	}
 	if zone, err := time.LoadLocation(name); err == nil {

@@ -67,7 +67,7 @@ func (q Question) seatFor(person Person, members map[string]member, zone string)
 	if known.ID == q.Requester && !q.AllowRequester {
 		return SeatRow{}, false
 	}
-	return SeatRow{User: known.ID, Address: known.Email, Name: line(known.Name), Group: line(person.Group), Zone: known.Zone, Member: true}, true
+	return SeatRow{User: known.ID, Address: known.Email, Name: line(known.Name), Group: line(person.Group), Zone: cmp.Or(known.Zone, zone), Member: true}, true
 }
 
 func (i invited) has(seat SeatRow) bool {

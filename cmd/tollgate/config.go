@@ -19,6 +19,7 @@ type Config struct {
 	Secret            []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
 	Addr              string        // TOLLGATE_ADDR: where to listen; default :8080
 	BaseURL           string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
+	ClientIP          string        // TOLLGATE_CLIENT_IP: the header in which the proxy in front gives the browser's address, such as Fly-Client-IP
 	SMTPURL           string        // TOLLGATE_SMTP_URL: smtp://user:password@host:port
 	MailFrom          string        // TOLLGATE_MAIL_FROM: the address that mails come from
 	OpenAIKey         string        // OPENAI_API_KEY
@@ -38,6 +39,7 @@ func load(getenv func(string) string) (Config, error) {
 		OwnerDatabaseURL:  getenv("TOLLGATE_OWNER_DATABASE_URL"),
 		Addr:              getenv("TOLLGATE_ADDR"),
 		BaseURL:           strings.TrimRight(getenv("TOLLGATE_BASE_URL"), "/"),
+		ClientIP:          getenv("TOLLGATE_CLIENT_IP"),
 		SMTPURL:           getenv("TOLLGATE_SMTP_URL"),
 		MailFrom:          getenv("TOLLGATE_MAIL_FROM"),
 		OpenAIKey:         getenv("OPENAI_API_KEY"),

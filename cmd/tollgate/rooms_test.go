@@ -32,7 +32,7 @@ var roomImports = map[string][]string{
 	"migrations":           {},
 	"static":               {},
 	"tenants":              {},
-	"web":                  {"app/engine", "app/expr", "app/mail", "app/pipeline", "app/review", "app/trigger", "billing/ledger", "migrations", "static", "tenants", "web/ui"},
+	"web":                  {"app/engine", "app/expr", "app/mail", "app/pipeline", "app/review", "app/trigger", "billing/ledger", "static", "tenants", "web/ui"},
 	"web/ui":               {"static"},
 }
 

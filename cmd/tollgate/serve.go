@@ -124,6 +124,10 @@ func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
 	return web.New(web.Config{
 		DB: r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret,
 		BaseURL: config.BaseURL, Secure: strings.HasPrefix(config.BaseURL, "https://"), Local: local, Log: r.log,
+		ClientIP: config.ClientIP, Outdated: func(ctx context.Context) (bool, error) {
+			pending, err := migrations.Pending(ctx, r.db.System())
+			return pending > 0, err
+		},
 	})
 }
 
