@@ -135,7 +135,9 @@ func TestCancelRecordsTheTryItCut(t *testing.T) {
 	h.work()
 	run := h.start(h.publish(oneQuestion), `{"n": 1}`)
 	<-began
-	h.in(func(ctx context.Context, tx tenants.Tx) error { return h.engine.Cancel(ctx, tx, run, "Olga\x00 \xffOwner") })
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		return h.engine.Cancel(ctx, tx, run, "Olga\x00 \xffOwner")
+	})
 	p := h.progress(run)
 	require.Equal(t, "Olga\ufffd \ufffdOwner", p.Run.EndedBy)
 	attempts := h.attempts(p.Steps[0].ID)
