@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-STATICCHECK_VERSION := 2026.2.2
+STATICCHECK_VERSION := v0.8.2
 TOOLS := $(CURDIR)/.tools
 
 .PHONY: help
@@ -45,6 +45,14 @@ lint: $(TOOLS)/staticcheck ## Run go vet and staticcheck
 
 $(TOOLS)/staticcheck:
 	GOBIN=$(TOOLS) go install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+
+.PHONY: shots
+shots: ## Take pictures of all pages, both widths and themes, into shots/
+	TOLLGATE_SHOTS=$(CURDIR)/shots go test -count=1 ./web ./web/ui/gallery ./cmd/tollgate -run 'Look|Gallery|Walk'
+
+.PHONY: bench
+bench: ## Time the pages at 1,000 runs of 20 steps
+	go test ./web -run '^$$' -bench Pages -benchtime 1x
 
 .PHONY: image
 image: ## Run the steps of the Dockerfile without Docker

@@ -9,7 +9,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -75,12 +74,16 @@ func mentioned(t *testing.T, file string) map[string]bool {
 // package.
 func exportedErrors(t *testing.T, dir string) []string {
 	t.Helper()
-	notTest := func(info fs.FileInfo) bool { return !strings.HasSuffix(info.Name(), "_test.go") }
-	packages, err := parser.ParseDir(token.NewFileSet(), dir, notTest, 0)
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	require.NoError(t, err)
-	require.Len(t, packages, 1)
+	require.NotEmpty(t, files)
 	var found []string
-	for _, tree := range packages {
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		require.NoError(t, err)
 		ast.Inspect(tree, func(node ast.Node) bool {
 			switch node := node.(type) {
 			case *ast.FuncDecl:

@@ -217,7 +217,7 @@ func TestGoingOnAsADemoPerson(t *testing.T) {
 	ana, mia := s.home.people[tenants.Owner].User.ID, s.home.people[tenants.Viewer].User.ID
 	b.post("/signin/as", "user", ana.String()).leadsTo(s.at()).follow().is(200).says("Ana Berger", "Switch person")
 	// And on as another, on the same page.
-	p = b.get("/signin?next=" + s.at()).is(200).says("You are signed in as this person")
+	b.get("/signin?next=" + s.at()).is(200).says("You are signed in as this person")
 	b.post("/signin/as", "user", mia.String(), "next", s.at()+"?state=open").leadsTo(s.at() + "?state=open")
 	b.get(s.at()).is(200).says("Mia Satō")
 	b.post("/signin/as", "user", mia.String(), "next", "/workspaces").leadsTo(s.at())

@@ -96,7 +96,7 @@ func (d *decider) render(place string, text *expr.Text) (string, error) {
 	}
 	out, err := text.Render(context.Background(), d.scope.expr())
 	if err != nil {
-		return "", fmt.Errorf("In %s: %w", place, err) //nolint:staticcheck // a sentence for people
+		return "", fmt.Errorf("In %s: %w", place, err)
 	}
 	return out, nil
 }
@@ -183,7 +183,7 @@ func (d *decider) fillDraft(draft *reviewDraft, ask *pipeline.CompiledReview) er
 	for _, fact := range ask.Facts {
 		value, err := fact.Value.Eval(context.Background(), d.scope.expr())
 		if err != nil {
-			return fmt.Errorf("In the fact “%s”: %w", fact.Label, err) //nolint:staticcheck // a sentence for people
+			return fmt.Errorf("In the fact “%s”: %w", fact.Label, err)
 		}
 		words, err := expr.Words(value)
 		if err != nil {
@@ -194,7 +194,7 @@ func (d *decider) fillDraft(draft *reviewDraft, ask *pipeline.CompiledReview) er
 	for _, editable := range ask.Editable {
 		value, err := editable.Value.Eval(context.Background(), d.scope.expr())
 		if err != nil {
-			return fmt.Errorf("In the field “%s”: %w", editable.Field.Title(), err) //nolint:staticcheck // a sentence for people
+			return fmt.Errorf("In the field “%s”: %w", editable.Field.Title(), err)
 		}
 		encoded, err := expr.EncodeJSON(value)
 		if err != nil {

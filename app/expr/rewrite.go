@@ -47,7 +47,7 @@ var ownOperators = map[string]string{
 // keptOperators are CEL's own, which do no arithmetic.
 var keptOperators = map[string]bool{
 	operators.Conditional: true, operators.LogicalAnd: true, operators.LogicalOr: true,
-	operators.LogicalNot: true, operators.NotStrictlyFalse: true, operators.OldNotStrictlyFalse: true,
+	operators.LogicalNot: true, operators.NotStrictlyFalse: true,
 }
 
 // rewriter walks CEL's syntax tree once. It refuses what formulas do not have,
