@@ -38,6 +38,8 @@
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
 // rules), commit.go (how they become rows), drive.go (one slice from claim to end),
-// start.go, wake.go and review.go (what sets a branch going), reap.go and watchdog.go
-// (what repairs), read.go (what pages ask).
+// trouble.go (holding on while the database is away), start.go, wake.go, review.go,
+// timer.go and capped.go (what sets a branch going), reap.go and watchdog.go (what
+// repairs), cancel.go and giveup.go (what ends a run from outside), read.go (what pages
+// ask).
 package engine

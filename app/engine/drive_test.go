@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,7 @@ import (
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -199,4 +201,34 @@ func TestAnswerCountsForItsOwnQuestionOnly(t *testing.T) {
 	h.decide(p.Steps[1].ID, review.Reject, "no")
 	p = h.awaitEnd(run)
 	require.JSONEq(t, `{"b": "rejected"}`, h.value(p.Run.Result))
+}
+
+// A call that our stop has cut is booked as its caller says, here as never dispatched,
+// and made again under the same key.
+func TestCutCallIsBookedAsItsCallerSays(t *testing.T) {
+	t.Parallel()
+	ctx, cut := context.WithCancel(t.Context())
+	seen, tries := &calls{}, atomic.Int32{}
+	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindAI: callerFunc(func(callCtx context.Context, call engine.Call) engine.Reply {
+		seen.add(call.Key)
+		if tries.Add(1) == 1 {
+			cut()
+			<-callCtx.Done()
+			return engine.Reply{Retryable: true, Failure: &engine.Failure{Class: "connection", Message: "Cut before it was sent."}}
+		}
+		return engine.Reply{Output: []byte(`{"text": "fine"}`), Bill: &engine.Bill{Model: "practice/standard", Tokens: ledger.Tokens{Input: 1, Output: 1}}}
+	})})
+	run := h.start(h.publish(oneQuestion), `{"n": 1}`)
+	args, id := h.slice(run)
+	require.NoError(t, h.otherWorker().Drive(ctx, args, &handJob{id: id, tries: 1}))
+	h.requireSound()
+	h.work()
+	p := h.awaitEnd(run)
+	require.Equal(t, engine.RunCompleted, p.Run.State)
+	require.Equal(t, map[string]int{p.Steps[0].ID.String(): 2}, seen.byKey)
+	attempts := h.attempts(p.Steps[0].ID)
+	require.Len(t, attempts, 2)
+	require.Equal(t, engine.AttemptInterrupted, attempts[0].Outcome)
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM charges`), "what was never sent costs nothing")
+	h.requireCharges(run, 1)
 }

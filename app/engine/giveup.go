@@ -21,7 +21,14 @@ const maxFailures = 10
 // reads may be what is broken.
 func (d *drive) giveUp(ctx context.Context) error {
 	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-		run, stepID, err := d.stand(ctx, tx)
+		run, _, err := d.stand(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := lockRun(ctx, tx, run); err != nil {
+			return err
+		}
+		_, stepID, err := d.stand(ctx, tx) // under the lock: it may have been taken over
 		if err != nil {
 			return err
 		}
@@ -61,6 +68,13 @@ func (d *drive) stand(ctx context.Context, tx tenants.Tx) (RunID, string, error)
 		return run, "", fmt.Errorf("find a slice's step: %w", err)
 	}
 	return run, stepID, nil
+}
+
+func lockRun(ctx context.Context, tx tenants.Tx, run RunID) error {
+	if _, err := tx.Exec(ctx, `SELECT 1 FROM runs WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tx.Tenant, run); err != nil {
+		return fmt.Errorf("lock a run: %w", err)
+	}
+	return nil
 }
 
 func failRun(ctx context.Context, tx tenants.Tx, run RunID, failure *Failure) error {

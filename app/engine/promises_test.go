@@ -129,6 +129,23 @@ func TestPromise3ACapIsACap(t *testing.T) {
 	}
 }
 
+// Promise 5: silence never approves unless the step says so, and then the record says
+// that it was silence.
+func TestPromise5SilenceNeverApproves(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	said := h.start(h.publish(`{"semantics": 1, "name": "Silence", "input": [{"name": "n", "type": "number"}], "steps": [
+		{"id": "check", "name": "Check", "kind": "review", "with": {"question": "Well?", "people": [{"email": "rita@example.com"}], "due": "1s", "on_deadline": "approve"}}],
+		"result": [{"name": "by", "formula": "steps.check.by"}]}`), `{"n": 1}`)
+	silent := h.start(h.publish(fmt.Sprintf(oneReview, `, "due": "1s", "on_deadline": "fail"`)), `{"n": 1}`)
+	p := h.awaitEnd(said)
+	require.JSONEq(t, `{"by": "by timeout"}`, h.value(p.Run.Result))
+	p = h.awaitEnd(silent)
+	require.Equal(t, engine.RunFailed, p.Run.State)
+	require.Equal(t, engine.ClassExpired, p.Run.Failure.Class)
+}
+
 // reserve is what the call of the run's first step needs.
 func (h *house) reserve(run engine.RunID) ledger.Micros {
 	h.t.Helper()
