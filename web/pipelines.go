@@ -88,21 +88,30 @@ type pipelineView struct {
 	News    []news
 	Month   ledger.MonthStatus
 	Key     string
+	Answer  modelAnswer // to the question for a model; zero unless it must be asked again
 }
 
 const pipelineLines = 6
 
-// pipelinePage is one pipeline, read-only.
+// pipelinePage is one pipeline, with nothing to change but its model.
 func (s *Server) pipelinePage(v *visit) error {
 	id, err := idParam[pipeline.Pipeline](v, "pipeline")
 	if err != nil {
 		return err
 	}
-	view := pipelineView{v: v, Key: newFormKey()}
+	return v.showPipeline(http.StatusOK, id, modelAnswer{})
+}
+
+func (v *visit) showPipeline(status int, id pipeline.ID, answer modelAnswer) error {
+	view := pipelineView{v: v, Key: newFormKey(), Answer: answer}
 	if err := v.inTx(func(ctx context.Context, tx tenants.Tx) error { return view.read(ctx, tx, id) }); err != nil {
 		return err
 	}
-	return v.page(http.StatusOK, v.frame(view.One.Name, inPipelines), pipelineBody(view))
+	title := view.One.Name
+	if answer.fault != "" {
+		title = "Error: " + title
+	}
+	return v.page(status, v.frame(title, inPipelines), pipelineBody(view))
 }
 
 func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) error {

@@ -65,6 +65,7 @@ var problems = []struct {
 
 	{pipeline.ErrNotFound, problem{status: http.StatusNotFound, heading: "There is no such pipeline",
 		sentence: "The address may be mistyped, or the pipeline was removed. Look for it among the pipelines."}},
+	{errChangedSince, overtaken},
 	{trigger.ErrNoFormKey, problem{status: http.StatusBadRequest, heading: "This form is not complete",
 		sentence: "It came without its one-time key, so it might be sent twice. Load the form again and send it from there."}},
 

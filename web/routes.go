@@ -43,6 +43,7 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/pipelines/:pipeline", "pipeline.show", may(tenants.Read), s.pipelinePage),
 		get(workspacePath+"/pipelines/:pipeline/start", "run.ask", may(tenants.StartRuns), s.startPage),
 		post(workspacePath+"/pipelines/:pipeline/start", "run.start", may(tenants.StartRuns), s.startRun).uploads(),
+		post(workspacePath+"/pipelines/:pipeline/model", "pipeline.change_model", may(tenants.BuildPipelines), s.changeModel),
 		post(workspacePath+"/pipelines/:pipeline/sample", "run.start_sample", may(tenants.StartRuns), s.sampleRun),
 
 		// Runs.

@@ -27,6 +27,9 @@ type Config struct {
 	Outbox  *mail.Outbox
 	Secret  tenants.Secret
 
+	// Models are those that pipelines may ask, in the order of their set-up.
+	Models []Model
+
 	// BaseURL is where browsers reach the server, without a path:
 	// "https://tollgate.example.com".
 	BaseURL string

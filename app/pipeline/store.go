@@ -143,6 +143,15 @@ func ByID(ctx context.Context, tx tenants.Tx, id ID) (Pipeline, error) {
 	return p, err
 }
 
+// Lock reads a pipeline and keeps others from publishing it, and from saving its draft,
+// until the transaction ends.
+func Lock(ctx context.Context, tx tenants.Tx, id ID) (Pipeline, error) {
+	if _, err := tx.Exec(ctx, `SELECT 1 FROM pipelines WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, tx.Tenant, id); err != nil {
+		return Pipeline{}, fmt.Errorf("lock a pipeline: %w", err)
+	}
+	return ByID(ctx, tx, id)
+}
+
 // List reads all pipelines of the tenant, by name.
 func List(ctx context.Context, tx tenants.Tx) ([]Pipeline, error) {
 	rows, err := tx.Query(ctx, `SELECT `+pipelineColumns+` FROM pipelines WHERE tenant_id = $1 ORDER BY name, id`, tx.Tenant)

@@ -13,21 +13,23 @@ import (
 
 // Config is all that comes from the environment. Every problem names its variable.
 type Config struct {
-	DatabaseURL       string        // DATABASE_URL
-	SystemDatabaseURL string        // TOLLGATE_SYSTEM_DATABASE_URL: login of the system role; empty means DATABASE_URL
-	OwnerDatabaseURL  string        // TOLLGATE_OWNER_DATABASE_URL: login that migrates; empty means DATABASE_URL
-	Secret            []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
-	Addr              string        // TOLLGATE_ADDR: where to listen; default :8080
-	BaseURL           string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
-	ClientIP          string        // TOLLGATE_CLIENT_IP: the header in which the proxy in front gives the browser's address, such as Fly-Client-IP
-	SMTPURL           string        // TOLLGATE_SMTP_URL: smtp://user:password@host:port
-	MailFrom          string        // TOLLGATE_MAIL_FROM: the address that mails come from
-	OpenAIKey         string        // OPENAI_API_KEY
-	OpenAIBaseURL     string        // OPENAI_BASE_URL: of a server that speaks OpenAI's format
-	OpenAIModels      []string      // OPENAI_MODELS: model ids, apart by commas; default those with a known price
-	OutboundAllow     []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
-	Slices            int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
-	Drain             time.Duration // TOLLGATE_DRAIN: how long calls under way may go on after a stop; default 60s
+	DatabaseURL         string        // DATABASE_URL
+	SystemDatabaseURL   string        // TOLLGATE_SYSTEM_DATABASE_URL: login of the system role; empty means DATABASE_URL
+	OwnerDatabaseURL    string        // TOLLGATE_OWNER_DATABASE_URL: login that migrates; empty means DATABASE_URL
+	Secret              []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
+	Addr                string        // TOLLGATE_ADDR: where to listen; default :8080
+	BaseURL             string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
+	ClientIP            string        // TOLLGATE_CLIENT_IP: the header in which the proxy in front gives the browser's address, such as Fly-Client-IP
+	SMTPURL             string        // TOLLGATE_SMTP_URL: smtp://user:password@host:port
+	MailFrom            string        // TOLLGATE_MAIL_FROM: the address that mails come from
+	OpenAIKey           string        // OPENAI_API_KEY
+	OpenAIBaseURL       string        // OPENAI_BASE_URL: of a server that speaks OpenAI's format
+	OpenAIModels        []string      // OPENAI_MODELS: model ids, apart by commas; default those with a known price
+	OpenAIOldTokenLimit bool          // OPENAI_OLD_TOKEN_LIMIT: yes for a server that knows max_tokens only; default no
+	OpenAINoSchema      bool          // OPENAI_NO_SCHEMA: yes for a server that takes no JSON schema; the fields are then asked for in words; default no
+	OutboundAllow       []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
+	Slices              int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
+	Drain               time.Duration // TOLLGATE_DRAIN: how long calls under way may go on after a stop; default 60s
 }
 
 // load reads the environment and checks each variable by itself. Which of them are
@@ -60,6 +62,10 @@ func load(getenv func(string) string) (Config, error) {
 	note("TOLLGATE_SLICES", err)
 	c.Drain, err = pause(getenv("TOLLGATE_DRAIN"))
 	note("TOLLGATE_DRAIN", err)
+	c.OpenAIOldTokenLimit, err = yes(getenv("OPENAI_OLD_TOKEN_LIMIT"))
+	note("OPENAI_OLD_TOKEN_LIMIT", err)
+	c.OpenAINoSchema, err = yes(getenv("OPENAI_NO_SCHEMA"))
+	note("OPENAI_NO_SCHEMA", err)
 	note("TOLLGATE_BASE_URL", checkBaseURL(c.BaseURL))
 	note("DATABASE_URL", checkDatabaseURL(c.DatabaseURL))
 	note("TOLLGATE_SYSTEM_DATABASE_URL", checkDatabaseURL(c.SystemDatabaseURL))
@@ -136,6 +142,16 @@ func pause(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("should be a time from 0s to 10m, and is %q", text)
 	}
 	return d, nil
+}
+
+func yes(text string) (bool, error) {
+	switch text {
+	case "yes":
+		return true, nil
+	case "", "no":
+		return false, nil
+	}
+	return false, fmt.Errorf("should be yes or no, and is %q", text)
 }
 
 func checkBaseURL(text string) error {

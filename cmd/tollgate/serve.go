@@ -121,8 +121,12 @@ func mailHost(from string) string {
 
 // newWeb makes the pages; local is set in the local mode.
 func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
+	var models []web.Model
+	for _, model := range r.models {
+		models = append(models, web.Model(model))
+	}
 	return web.New(web.Config{
-		DB: r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret,
+		DB: r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, Models: models,
 		BaseURL: config.BaseURL, Secure: strings.HasPrefix(config.BaseURL, "https://"), Local: local, Log: r.log,
 		ClientIP: config.ClientIP, Outdated: func(ctx context.Context) (bool, error) {
 			pending, err := migrations.Pending(ctx, r.db.System())

@@ -25,6 +25,7 @@ type rooms struct {
 	outbox  *mail.Outbox
 	reviews *review.Room
 	engine  *engine.Engine
+	models  []llm.Model
 	log     *slog.Logger
 }
 
@@ -71,7 +72,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	}
 	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
 	return &rooms{
-		db: db, secret: secret, outbox: outbox, reviews: reviews, log: log,
+		db: db, secret: secret, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
 		engine: engine.New(engine.Config{
 			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, Log: log,
 			Callers: map[pipeline.Kind]engine.Caller{
@@ -93,6 +94,7 @@ func models(s settings) (*llm.Registry, error) {
 		}
 		provider, err := llm.NewOpenAI(llm.OpenAIConfig{
 			BaseURL: s.config.OpenAIBaseURL, Key: llm.FixedKey(s.config.OpenAIKey), HTTP: client,
+			OldTokenLimit: s.config.OpenAIOldTokenLimit, NoSchemaMode: s.config.OpenAINoSchema,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("OPENAI_BASE_URL: %w", err)

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSwitchesOfTheModelServerAreYesOrNo(t *testing.T) {
+	t.Parallel()
+	switches := map[string]func(Config) bool{
+		"OPENAI_OLD_TOKEN_LIMIT": func(c Config) bool { return c.OpenAIOldTokenLimit },
+		"OPENAI_NO_SCHEMA":       func(c Config) bool { return c.OpenAINoSchema },
+	}
+	for variable, set := range switches {
+		only := func(value string) func(string) string {
+			return func(name string) string {
+				if name == variable {
+					return value
+				}
+				return ""
+			}
+		}
+		for value, want := range map[string]bool{"": false, "no": false, "yes": true} {
+			c, err := load(only(value))
+			require.NoError(t, err)
+			require.Equal(t, want, set(c), "%s=%q", variable, value)
+			for other, theirs := range switches {
+				require.True(t, other == variable || !theirs(c), "%s sets %s, too", variable, other)
+			}
+		}
+		for _, value := range []string{"true", "1", "YES", " yes", "on"} {
+			_, err := load(only(value))
+			require.ErrorContains(t, err, variable+" should be yes or no")
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"tollgate/app/engine"
+	"tollgate/app/pipeline"
+	"tollgate/app/trigger"
+	"tollgate/billing/ledger"
+	"tollgate/tenants"
+	"tollgate/web/ui"
+)
+
+// Model is a model that is set up here, so that steps may ask it.
+type Model struct {
+	ID       string // as steps name it: "openai/gpt-5.6-terra"
+	Name     string // for people
+	Practice bool   // needs no key and reads nothing
+}
+
+// errChangedSince tells that somebody published after the form was drawn.
+var errChangedSince = errors.New("the pipeline was published since")
+
+// modelAnswer is what was chosen in a form that must be shown again, and why.
+type modelAnswer struct{ model, fault string }
+
+// changeModel publishes the pipeline with one model for all its steps.
+func (s *Server) changeModel(v *visit) error {
+	id, err := idParam[pipeline.Pipeline](v, "pipeline")
+	if err != nil {
+		return err
+	}
+	model, seen := v.FormValue("model"), v.FormValue("version")
+	err = v.inTx(func(ctx context.Context, tx tenants.Tx) error { return v.publishModel(ctx, tx, id, model, seen) })
+	if invalid, ok := errors.AsType[*tenants.Invalid](err); ok {
+		return v.showPipeline(http.StatusUnprocessableEntity, id, modelAnswer{model, invalid.Message})
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.path("pipelines", id.String()))
+}
+
+// publishModel makes the next version. seen is the version that the form was drawn for,
+// so a form works once: sent again it finds the model in place or the version passed by.
+func (v *visit) publishModel(ctx context.Context, tx tenants.Tx, id pipeline.ID, model, seen string) error {
+	one, err := pipeline.Lock(ctx, tx, id)
+	switch {
+	case err != nil:
+		return err
+	case one.Live == 0:
+		return engine.ErrNotLive
+	case one.Unread != nil:
+		return one.Unread
+	}
+	chosen, err := v.s.modelFor(model, tx)
+	if err != nil {
+		return err
+	}
+	if seen == "" {
+		return trigger.ErrNoFormKey
+	}
+	live, err := pipeline.VersionByNumber(ctx, tx, id, one.Live)
+	if err != nil {
+		return err
+	}
+	if asked := live.Document.Models(); len(asked) == 0 || slices.Equal(asked, []string{model}) {
+		return nil
+	}
+	if seen != strconv.Itoa(one.Live) {
+		return errChangedSince
+	}
+	if err := pipeline.SaveDraft(ctx, tx, id, one.Draft.WithModel(model), v.me.User.ID); err != nil {
+		return err
+	}
+	number, err := pipeline.Publish(ctx, tx, id, "Model changed to "+chosen.Name, v.me.User.ID)
+	if err != nil {
+		return err
+	}
+	return tenants.Audit(ctx, tx, tenants.Entry{
+		Actor: tenants.ByMember(v.me), Action: "pipeline.published", Target: tenants.Target{Kind: "pipeline", ID: id},
+		Detail: map[string]any{"version": number, "model": model},
+	})
+}
+
+// modelFor finds a model that may be published: set up here, and with a price, since
+// what it costs is held before each call.
+func (s *Server) modelFor(id string, tx tenants.Tx) (Model, error) {
+	i := slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id })
+	if i < 0 {
+		return Model{}, &tenants.Invalid{Field: "model", Message: "Choose one of the models that are set up here."}
+	}
+	if _, err := ledger.PriceAt(id, tx.Now); err != nil {
+		return Model{}, &tenants.Invalid{Field: "model",
+			Message: "The price of " + s.Models[i].Name + " is not known, so no cap could be kept. Choose another model."}
+	}
+	return s.Models[i], nil
+}
+
+// asked are the models that the live version's steps ask.
+func (p pipelineView) asked() []string { return p.Version.Document.Models() }
+
+// modelWords tell which models the steps ask, by the names that people know.
+func (p pipelineView) modelWords() ui.Sentence {
+	out := ui.Words("Its steps ask ")
+	for i, id := range p.asked() {
+		if i > 0 {
+			out = append(out, ui.Plain(", "))
+		}
+		known := slices.IndexFunc(p.v.s.Models, func(m Model) bool { return m.ID == id })
+		if known < 0 {
+			out = append(out, ui.Strong(id), ui.Plain(" (not set up here)"))
+			continue
+		}
+		out = append(out, ui.Strong(p.v.s.Models[known].Name))
+	}
+	return append(out, ui.Plain("."))
+}
+
+func (p pipelineView) mayBuild() bool { return p.v.me.Role.May(tenants.BuildPipelines) }
+
+// choosesModel tells whether there is a choice, and this person may make it.
+func (p pipelineView) choosesModel() bool { return p.mayBuild() && len(p.v.s.Models) > 1 }
+
+// onlyPractice tells whether no real model is set up.
+func (p pipelineView) onlyPractice() bool {
+	return !slices.ContainsFunc(p.v.s.Models, func(m Model) bool { return !m.Practice })
+}
+
+// modelField offers the models. The one in use is chosen, unless another was sent.
+func (p pipelineView) modelField() ui.Field {
+	field := ui.Field{
+		Kind: ui.ChoiceField, Name: "model", Label: "Ask another model",
+		Help:  "All its AI steps will ask the one you choose. Runs in progress stay on their version.",
+		Value: p.Answer.model, Error: p.Answer.fault,
+	}
+	if asked := p.asked(); field.Value == "" && len(asked) == 1 {
+		field.Value = asked[0]
+	}
+	for _, model := range p.v.s.Models {
+		option := ui.Option{Value: model.ID, Label: model.Name}
+		if _, err := ledger.PriceAt(model.ID, p.v.now); err != nil {
+			option.Help = "Its price is not known."
+		}
+		field.Options = append(field.Options, option)
+	}
+	return field
+}
+
+// modelFaults are what is wrong with the answer, where the form is there to mend it.
+func (p pipelineView) modelFaults() []ui.Fault {
+	if !p.showsModel() || !p.choosesModel() {
+		if p.Answer.fault == "" {
+			return nil
+		}
+		return []ui.Fault{{Message: p.Answer.fault}}
+	}
+	return ui.Faults(p.modelField())
+}
+
+func (p pipelineView) showsModel() bool { return len(p.asked()) > 0 }
