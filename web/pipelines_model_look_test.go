@@ -39,7 +39,7 @@ func TestModelIsChosenInABrowser(t *testing.T) {
 			require.Empty(t, p.Overflow())
 			require.Empty(t, p.Axe())
 			choose(terra)
-			p.Do(chromedp.WaitReady(chromedp.CSS(`#model input[value="` + terra + `"]:checked`)))
+			p.Do(chromedp.WaitReady(chromedp.CSS(`body:not(:has([data-testid="faults"])) #model input[value="` + terra + `"]:checked`)))
 			p.Shot("model-changed")
 			one, _ := s.live(id)
 			require.Equal(t, 2, one.Live)

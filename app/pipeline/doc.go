@@ -31,5 +31,5 @@
 // Reading order: document.go, kind.go, field.go and the configurations (ai.go,
 // review.go, flow.go, outside.go); parse.go and encode.go; program.go, tree.go
 // and compile.go; check.go and its parts; outputs.go; input.go and file.go;
-// templates.go; store.go.
+// templates.go; model.go; store.go.
 package pipeline
