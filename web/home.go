@@ -136,9 +136,9 @@ func (h homeView) title() string {
 
 // lead is the rest of it: when this is, what works, and who else is waited for.
 func (h homeView) lead() ui.Sentence {
-	facts := []string{count(h.Counts.Working, "run works", "runs work") + " right now"}
+	facts := []string{count(h.Counts.Working, "run is", "runs are") + " working"}
 	if h.Counts.Working == 0 {
-		facts[0] = "No run works right now"
+		facts[0] = "No run is working"
 	}
 	if n := h.Counts.Person; n > 0 {
 		facts = append(facts, strings.ToLower(count(n, "run waits", "runs wait"))+" for people")
@@ -167,9 +167,13 @@ func (h homeView) asked() []ui.Row {
 		if one.DueAt != nil {
 			note = "due " + inSentence(ui.WhenBrief(*one.DueAt, h.v.now, h.v.zone()))
 		}
+		about := ui.Sentence{ui.Name(one.PipelineName)}
+		if one.RunName != "" {
+			about = append(about, ui.Plain(" · "), ui.Name(one.RunName))
+		}
 		rows = append(rows, ui.Row{
 			Name: one.Title, Href: h.v.path("reviews", one.Review.String()), EndNote: note,
-			Reason: ui.Words("Asked " + inSentence(ui.WhenBrief(one.OpenedAt, h.v.now, h.v.zone()))),
+			Reason: append(about, ui.Plain(" · asked "+inSentence(ui.WhenBrief(one.OpenedAt, h.v.now, h.v.zone())))),
 		})
 	}
 	return rows
@@ -211,7 +215,8 @@ func (h homeView) working() []ui.Row {
 func (h homeView) row(one news) ui.Row {
 	badge := one.badge()
 	return ui.Row{
-		Name: runTitle(one.Run), Href: h.v.path("runs", one.Run.ID.String()), Badge: &badge, Reason: one.reason(h.v.now, h.v.zone()),
+		Name: one.Run.Name, Href: h.v.path("runs", one.Run.ID.String()), Badge: &badge,
+		Reason: append(ui.Sentence{ui.Name(runTitle(one.Run)), ui.Plain(" · ")}, one.reason(h.v.now, h.v.zone())...),
 	}
 }
 

@@ -155,6 +155,14 @@ func addressOf(a mail.Address) string {
 	return a.Name + " <" + a.Email + ">"
 }
 
+// addressCell puts the address beneath the name, so that neither breaks in the middle.
+func addressCell(a mail.Address) ui.Cell {
+	if a.Name == "" {
+		return ui.Cell{Text: a.Email}
+	}
+	return ui.Cell{Text: a.Name, Small: a.Email}
+}
+
 func addressesOf(list []mail.Address) string {
 	var out []string
 	for _, a := range list {
@@ -171,7 +179,7 @@ func (m mailboxView) table() ui.Table {
 	for _, one := range m.Mails {
 		table.Rows = append(table.Rows, ui.TableRow{Cells: []ui.Cell{
 			{Text: one.Subject, Href: "/mail/" + one.ID.String()},
-			{Text: addressOf(one.To)},
+			addressCell(one.To),
 			{Text: ui.Ago(one.CreatedAt, m.Now)},
 			{Text: stateWords(one)},
 		}})

@@ -76,10 +76,14 @@ func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
 
 // tellAI names the answer fields, which say more than a prompt.
 func tellAI(with *pipeline.AI, money bool) string {
-	said := "Asks " + strings.Join(with.Models, ", then ")
+	var models []string
+	for _, model := range with.Models {
+		models = append(models, modelName(model))
+	}
+	said := "Asks " + strings.Join(models, ", then ")
 	var fields []string
 	for _, field := range with.Answer {
-		fields = append(fields, field.Title())
+		fields = append(fields, "“"+field.Title()+"”")
 	}
 	if len(fields) > 0 {
 		said += " for " + ui.List(fields)
@@ -88,6 +92,15 @@ func tellAI(with *pipeline.AI, money bool) string {
 		said += ", for at most " + ledger.Micros(with.MaxCost).String()
 	}
 	return said + "."
+}
+
+// modelName is a model as people read it: the practice model by what it is, others by
+// the name under which they are billed.
+func modelName(model string) string {
+	if fundsOfModel(model) == ledger.Pretend {
+		return "the practice model"
+	}
+	return model
 }
 
 // tellReview always says what silence leads to.
@@ -115,6 +128,9 @@ func tellReview(program *pipeline.Program, with *pipeline.Review) string {
 		said += " All must agree."
 	case pipeline.PolicyN:
 		said += fmt.Sprintf(" %d must agree.", with.Policy.N)
+	}
+	if with.AllowRequester {
+		said += " Who started the run may answer too."
 	}
 	if with.Due != nil {
 		said += fmt.Sprintf(" Without an answer within %s %s.", ui.Duration(time.Duration(*with.Due)), news{Silence: with.OnDeadline}.silence())

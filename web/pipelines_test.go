@@ -65,7 +65,7 @@ func TestPipelineIsToldInSentences(t *testing.T) {
 	p := s.in(tenants.Builder).get(s.at("pipelines", id.String())).is(http.StatusOK)
 	p.says(
 		"v1", "Never run", "Cap of a run", "$0.50",
-		"Asks practice/standard for Topic, Urgency, Order number, What the customer wants and Language of the e-mail, for at most $0.05.",
+		"Asks the practice model for “Topic”, “Urgency”, “Order number”, “What the customer wants” and “Language of the e-mail”, for at most $0.05.",
 		"Without an answer within 2 d it counts as refused.", "[Put the case together › reply to]", "If: Approved", "Otherwise",
 	)
 	require.NotContains(t, p.text(), "{{", "no formula is shown")

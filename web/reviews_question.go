@@ -160,7 +160,7 @@ func (a asking) proposalTitle() string {
 func (a asking) writtenBy() templ.Component {
 	switch proposal := a.content().Proposal; {
 	case proposal.AI:
-		return ui.ByAI{Model: proposal.By}
+		return ui.ByAI{Model: modelName(proposal.By)}
 	case proposal.By != "":
 		return ui.Sentence{ui.Plain("Written by "), ui.Name(proposal.By)}
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
@@ -53,12 +54,40 @@ func (v *visit) pipelineOf(ctx context.Context, tx tenants.Tx, template pipeline
 			return one.ID, false, nil
 		}
 	}
-	id, err := pipeline.Create(ctx, tx, template.Document, template.Slug, v.me.User.ID)
+	document, err := v.fitting(ctx, tx, template.Document)
+	if err != nil {
+		return pipeline.ID{}, false, err
+	}
+	id, err := pipeline.Create(ctx, tx, document, template.Slug, v.me.User.ID)
 	if err != nil {
 		return pipeline.ID{}, false, err
 	}
 	_, err = pipeline.Publish(ctx, tx, id, "From the template “"+template.Title+"”", v.me.User.ID)
 	return id, true, err
+}
+
+// fitting is a template's document for this workspace. Reviews bar whoever started the
+// run; where nobody else may decide, they could never be answered, so there they allow
+// it. The outline of the pipeline says so.
+func (v *visit) fitting(ctx context.Context, tx tenants.Tx, document pipeline.Document) (pipeline.Document, error) {
+	members, err := tenants.Members(ctx, tx)
+	if err != nil {
+		return document, err
+	}
+	for _, one := range members {
+		if one.User.ID != v.me.User.ID && one.Role.May(tenants.Decide) {
+			return document, nil
+		}
+	}
+	document.Steps = slices.Clone(document.Steps) // templates are shared
+	for i, step := range document.Steps {
+		if ask, ok := step.With.(*pipeline.Review); ok {
+			own := *ask
+			own.AllowRequester = true
+			document.Steps[i].With = &own
+		}
+	}
+	return document, nil
 }
 
 // startSample starts a run with the sample of a document.

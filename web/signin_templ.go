@@ -38,7 +38,7 @@ func signInBody(p signInView) templ.Component {
 		if len(p.People) > 0 {
 			templ_7745c5c3_Err = ui.PageHead{
 				Title: "Who do you want to be?",
-				Lead:  ui.Sentence{ui.Plain("The people of "), ui.Name(p.People[0].Tenant.Name), ui.Plain(" are invented. Each has another role, and nobody may approve what she started herself.")},
+				Lead:  ui.Sentence{ui.Plain("The people of "), ui.Name(p.People[0].Tenant.Name), ui.Plain(" are invented. Each has a different role, and nobody may decide on a run of their own.")},
 			}.Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -84,7 +84,7 @@ func (t templatesView) feature() ui.Feature {
 		Actions: append(ui.Actions{
 			ui.Button{Text: "See every step", About: first.Title, Kind: ui.Quiet, Href: t.v.path("templates", first.Slug)},
 		}, t.actions(first, ui.Primary)...), Outline: rootsOf(first.Program),
-		Needs: "You need nothing: without a key the practice model answers, in pretend dollars.",
+		Needs: "You need no key: the practice model answers, in pretend dollars.",
 	}
 }
 
