@@ -180,7 +180,10 @@ func (s scale) labels() []tickLabel {
 	}
 	if len(s.folds) == 0 {
 		middle := s.start.Add(s.end.Sub(s.start) / 2)
-		out = append(out, tickLabel{X: s.at(middle), Anchor: "middle", Text: s.clock(middle)})
+		// In a short run the middle may fall into the second of the start.
+		if text := s.clock(middle); text != out[0].Text {
+			out = append(out, tickLabel{X: s.at(middle), Anchor: "middle", Text: text})
+		}
 	}
 	return append(out, last)
 }
