@@ -42,7 +42,7 @@ func (w *walker) until(what, condition string) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {
 		return browsertest.Eval[bool](w.Page, `Boolean(document.body)&&Boolean(`+condition+`)`)
-	}, 60*time.Second, 50*time.Millisecond, "waiting for %s at %s", what, w.address())
+	}, 30*time.Second, 50*time.Millisecond, "waiting for %s at %s", what, w.address())
 }
 
 func (w *walker) address() string { return browsertest.Eval[string](w.Page, "location.href") }
@@ -60,7 +60,7 @@ func (w *walker) awaitText(words string, scripts bool) {
 	require.Eventually(w.t, func() bool {
 		w.Go(w.address())
 		return strings.Contains(w.text(), words)
-	}, 60*time.Second, 500*time.Millisecond, "waiting for %q", words)
+	}, 30*time.Second, 500*time.Millisecond, "waiting for %q", words)
 }
 
 // The first thing that a newcomer does, with and without scripts, to either answer: go
@@ -162,7 +162,7 @@ func (w *walker) decide(verdict string) {
 		return true;
 	})()`)
 	require.True(w.t, found, "no choice %q at %s", verdict, w.address())
-	w.click(`main form button[type=submit]`)
+	w.click(`[data-testid="decide"]`)
 }
 
 // comeBack goes on as the person who started the run, and looks at it.
