@@ -136,7 +136,7 @@ func barsFrom(err error, decided decision) (bars, bool) {
 	if capped, ok := ledger.AsCapReached(err); ok {
 		return bars{capped: map[string]string{decided.next.node.ID(): capped.String()}}, true
 	}
-	failure := Failure{Class: ClassNobody, Message: "Nobody may decide this review: the people it asks are not members, or only the person who started the run. Add somebody to the step."}
+	failure := Failure{Class: ClassNobody, Message: "Nobody may decide this review: the people it asks are not members, or only the person who started the run. Somebody else who may decide must join the workspace."}
 	switch {
 	case errors.Is(err, review.ErrNobodyToAsk):
 	case errors.Is(err, review.ErrBadQuestion):
