@@ -162,8 +162,9 @@ func TestPromise6AStepCostsTheSameInALongRun(t *testing.T) {
 	t.Parallel()
 	short := readsPerStep(t, 60, 1500)
 	require.Positive(t, short)
-	require.Less(t, readsPerStep(t, 400, 1500), 2*short, "a step reads more in a longer run")
-	require.Less(t, readsPerStep(t, 60, 5000), 2*short, "a step reads more beside more runs")
+	t.Logf("%.1f rows a step", short)
+	require.Less(t, readsPerStep(t, 400, 1500), 1.5*short, "a step reads more in a longer run")
+	require.Less(t, readsPerStep(t, 60, 5000), 1.5*short, "a step reads more beside more runs")
 }
 
 // readsPerStep drives a run of so many steps by hand and counts the rows that were read
@@ -180,8 +181,8 @@ func readsPerStep(t *testing.T, steps, neighbours int) float64 {
 		list = append(list, fmt.Sprintf(`{"id": "s%d", "name": "Send %d", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "{{ steps.s0.x }}", "body": "Hello."}}`, n, n))
 	}
 	run := h.start(h.publish(`{"semantics": 1, "name": "Long", "input": [{"name": "n", "type": "number"}], "steps": [`+strings.Join(list, ",")+`]}`), `{"n": 1}`)
-	h.crowd(run, neighbours)
 	args, _ := h.slice(run)
+	h.crowd(run, neighbours)
 	before := h.rowsRead()
 	counted, err := tenants.Open(t.Context(), tenants.Config{URL: h.db.URL, AppConns: 2, SysConns: 2})
 	require.NoError(t, err)
@@ -192,23 +193,24 @@ func readsPerStep(t *testing.T, steps, neighbours int) float64 {
 		require.NoError(t, worker.Drive(t.Context(), args, job))
 	}
 	counted.Close() // a connection tells what it has read when it ends
+	read := h.rowsRead() - before
 	require.Equal(t, engine.RunCompleted, h.progress(run).Run.State)
-	var read int
-	require.Eventually(t, func() bool {
-		now := h.rowsRead()
-		settled := now == read && now > before+steps
-		read = now
-		return settled
-	}, 10*time.Second, 300*time.Millisecond)
-	return float64(read-before) / float64(steps)
+	return float64(read) / float64(steps)
 }
 
-// rowsRead is how many rows of the engine's tables were read by connections that have
-// ended.
+// rowsRead is how many rows of the engine's tables were read. A connection tells what
+// it has read now and then, and when it ends, so the figure is taken once it stands still.
 func (h *house) rowsRead() int {
 	h.t.Helper()
-	return h.count(`SELECT coalesce(sum(coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0)), 0)::bigint FROM pg_stat_user_tables
-		WHERE relname IN ('runs', 'step_runs', 'waits', 'slices', 'attempts', 'stored_values')`)
+	last := -1
+	require.Eventually(h.t, func() bool {
+		now := h.count(`SELECT coalesce(sum(coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0)), 0)::bigint FROM pg_stat_user_tables
+			WHERE relname IN ('runs', 'step_runs', 'waits', 'slices', 'attempts', 'stored_values')`)
+		still := now == last
+		last = now
+		return still
+	}, 20*time.Second, 500*time.Millisecond)
+	return last
 }
 
 // crowd puts open runs beside a run, in tables that the planner has no figures of yet.
