@@ -20,15 +20,15 @@ func TestModelIsChosenInABrowser(t *testing.T) {
 	for _, width := range []int{390, 1280} {
 		view := browsertest.View{Width: width}
 		id := s.emails()
-		t.Run(view.String(), func(t *testing.T) {
-			t.Parallel()
+		t.Run(view.String(), func(t *testing.T) { // one after the other: they share the browser's cookies
 			p := chromium.Open(t, view)
 			become(p, s, tenants.Builder)
 			p.Go(s.web.origin + s.at("pipelines", id.String()))
 			p.Shot("model")
 			p.Check(t)
 			choose := func(model string) {
-				p.Do(chromedp.Click(chromedp.CSS(`#model input[value="`+model+`"]`)), chromedp.Click(chromedp.CSS(`[data-testid="change-model"]`)))
+				// Pressed by script: a press at a point may meet a page that is still settling.
+				browsertest.Eval[bool](p, `(()=>{document.querySelector('#model input[value="`+model+`"]').click();document.querySelector('[data-testid="change-model"]').click();return true})()`)
 			}
 			choose("openai/house-model")
 			p.Do(chromedp.WaitReady(chromedp.CSS(`[data-testid="faults"]`)))
