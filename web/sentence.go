@@ -287,7 +287,7 @@ func (n news) reason(now time.Time, zone *time.Location) ui.Sentence {
 	case engine.StandingPaused:
 		return ui.Words("Since " + c.brief(n.Since) + "; goes on when somebody resumes it.")
 	case engine.StandingCompleted:
-		return ui.Words(sentenceCase(c.brief(n.Since)) + ", after " + ui.Duration(n.Since.Sub(n.Run.CreatedAt)) + ".")
+		return n.completed(c)
 	case engine.StandingCancelled:
 		if n.Run.EndedBy != "" {
 			return ui.Sentence{ui.Plain("By "), ui.Name(n.Run.EndedBy), ui.Plain(", " + c.brief(n.Since) + ".")}
@@ -295,6 +295,22 @@ func (n news) reason(now time.Time, zone *time.Location) ui.Sentence {
 		return ui.Words(sentenceCase(c.brief(n.Since)) + ".")
 	}
 	return nil
+}
+
+// completed tells how people answered: a refused request is done, too, and must not look
+// like one that was approved.
+func (n news) completed(c clock) ui.Sentence {
+	when := c.brief(n.Since) + ", after " + ui.Duration(n.Since.Sub(n.Run.CreatedAt)) + "."
+	said, ok := map[review.Outcome]string{
+		review.OutcomeApproved: "Approved", review.OutcomeRejected: "Refused", review.OutcomeTimeout: "Nobody answered in time",
+	}[n.Verdict]
+	if !ok {
+		return ui.Words(sentenceCase(when))
+	}
+	if n.VerdictBy == "" {
+		return ui.Words(said + "; done " + when)
+	}
+	return ui.Sentence{ui.Plain(said + " by "), ui.Name(n.VerdictBy), ui.Plain("; done " + when)}
 }
 
 // personBrief begins with who is asked: in a list that is what one looks for.

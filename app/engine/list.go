@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tollgate/app/pipeline"
+	"tollgate/app/review"
 	"tollgate/tenants"
 )
 
@@ -41,6 +42,8 @@ type Line struct {
 	Reason     string // why a wait was opened
 	Attempt    int
 	CostMicros int64
+	Verdict    review.Outcome // how the last review of a completed run ended; empty without one
+	VerdictBy  string         // who gave it; empty where silence did
 }
 
 // Filter chooses runs for a list. Zero fields do not filter.
@@ -144,7 +147,8 @@ const lineQuery = `
 	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
 		coalesce(s.step_id, ''), coalesce(s.state, ''), coalesce(s.kind, ''), s.begun_at, coalesce(s.attempt, 0),
-		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), w.opened_at, c.cost, greatest(c.ended, s.woken)
+		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), w.opened_at, c.cost, greatest(c.ended, s.woken),
+		coalesce(v.outcome, ''), coalesce(v.decided_by, '')
 	FROM page r
 	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
 	LEFT JOIN users u ON u.id = r.started_by
@@ -161,7 +165,14 @@ const lineQuery = `
 		WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ('branch', 'each', 'repeat', 'parallel')
 		ORDER BY array_position(ARRAY['cap', 'review', 'retry'], w.kind), w.id IS NULL, s.id LIMIT 1
 	) s ON true
-	LEFT JOIN waits w ON w.tenant_id = r.tenant_id AND w.id = s.wait`
+	LEFT JOIN waits w ON w.tenant_id = r.tenant_id AND w.id = s.wait
+	LEFT JOIN LATERAL (
+		SELECT v.outcome, (
+			SELECT d.name FROM decisions d WHERE d.tenant_id = v.tenant_id AND d.review_id = v.id ORDER BY d.id DESC LIMIT 1) AS decided_by
+		FROM reviews v
+		WHERE r.state = 'completed' AND v.tenant_id = r.tenant_id AND v.run_id = r.id AND v.state = 'closed'
+		ORDER BY v.id DESC LIMIT 1
+	) v ON true`
 
 func scanLine(row pgx.CollectableRow) (Line, error) {
 	var l Line
@@ -171,7 +182,8 @@ func scanLine(row pgx.CollectableRow) (Line, error) {
 	r := &l.Run
 	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
-		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &opened, &l.CostMicros, &moved)
+		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &opened, &l.CostMicros, &moved,
+		&l.Verdict, &l.VerdictBy)
 	if err != nil {
 		return l, err
 	}
