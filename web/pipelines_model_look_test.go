@@ -3,8 +3,8 @@ package web
 import (
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/tenants"
@@ -31,7 +31,7 @@ func TestModelIsChosenInABrowser(t *testing.T) {
 				browsertest.Eval[bool](p, `(()=>{document.querySelector('#model input[value="`+model+`"]').click();document.querySelector('[data-testid="change-model"]').click();return true})()`)
 			}
 			choose("openai/house-model")
-			p.Do(chromedp.WaitReady(chromedp.CSS(`[data-testid="faults"]`)))
+			awaitIn(t, p, `document.querySelector('[data-testid="faults"]')`)
 			p.Shot("model-refused")
 			for _, complaint := range p.Complaints() {
 				require.True(t, strings.Contains(complaint, "Failed to load resource"), complaint)
@@ -39,10 +39,19 @@ func TestModelIsChosenInABrowser(t *testing.T) {
 			require.Empty(t, p.Overflow())
 			require.Empty(t, p.Axe())
 			choose(terra)
-			p.Do(chromedp.WaitReady(chromedp.CSS(`body:not(:has([data-testid="faults"])) #model input[value="` + terra + `"]:checked`)))
+			awaitIn(t, p, `!document.querySelector('[data-testid="faults"]')&&document.querySelector('#model input[value="`+terra+`"]:checked')`)
 			p.Shot("model-changed")
 			one, _ := s.live(id)
 			require.Equal(t, 2, one.Live)
 		})
 	}
+}
+
+// awaitIn waits until a condition holds on the loaded page, whichever page that is by
+// then: asking anew each time outlives the change from one page to the next.
+func awaitIn(t *testing.T, p *browsertest.Page, condition string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return browsertest.Eval[bool](p, `document.readyState==="complete"&&Boolean(`+condition+`)`)
+	}, 60*time.Second, 50*time.Millisecond, "waiting for %s", condition)
 }
