@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/pipeline"
@@ -70,7 +69,8 @@ const hostile = `<img src=x onerror=alert(1)>`
 // become signs the tab in as one of the demo people.
 func become(p *browsertest.Page, s *site, role tenants.Role) {
 	p.Go(s.web.origin + "/signin")
-	p.Do(chromedp.Click(chromedp.CSS(`[data-testid="as-`+string(role)+`"]`)), chromedp.WaitReady(chromedp.CSS(`nav.nav`)))
+	p.Press(`[data-testid="as-` + string(role) + `"]`)
+	p.AwaitElement(`nav.nav`)
 }
 
 // Every page of the frame passes the checks of a browser and of axe on a phone and on a
@@ -92,7 +92,8 @@ func TestTheLookOfTheFrame(t *testing.T) {
 			}
 			look("signin", full.web.origin+"/signin")
 			look("mailbox", full.web.origin+"/mail")
-			p.Do(chromedp.Click(chromedp.CSS(`#mails a`)), chromedp.WaitReady(chromedp.CSS(`#mail-text`)))
+			p.Press(`#mails a`)
+			p.AwaitElement(`#mail-text`)
 			p.Shot("mail")
 			p.Check(t)
 			become(p, full, tenants.Owner)

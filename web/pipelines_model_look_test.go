@@ -3,7 +3,6 @@ package web
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,11 +26,11 @@ func TestModelIsChosenInABrowser(t *testing.T) {
 			p.Shot("model")
 			p.Check(t)
 			choose := func(model string) {
-				// Pressed by script: a press at a point may meet a page that is still settling.
-				browsertest.Eval[bool](p, `(()=>{document.querySelector('#model input[value="`+model+`"]').click();document.querySelector('[data-testid="change-model"]').click();return true})()`)
+				p.Press(`#model input[value="` + model + `"]`)
+				p.Press(`[data-testid="change-model"]`)
 			}
 			choose("openai/house-model")
-			awaitIn(t, p, `document.querySelector('[data-testid="faults"]')`)
+			p.Await(`document.querySelector('[data-testid="faults"]')`)
 			p.Shot("model-refused")
 			for _, complaint := range p.Complaints() {
 				require.True(t, strings.Contains(complaint, "Failed to load resource"), complaint)
@@ -39,19 +38,10 @@ func TestModelIsChosenInABrowser(t *testing.T) {
 			require.Empty(t, p.Overflow())
 			require.Empty(t, p.Axe())
 			choose(terra)
-			awaitIn(t, p, `!document.querySelector('[data-testid="faults"]')&&document.querySelector('#model input[value="`+terra+`"]:checked')`)
+			p.Await(`!document.querySelector('[data-testid="faults"]')&&document.querySelector('#model input[value="` + terra + `"]:checked')`)
 			p.Shot("model-changed")
 			one, _ := s.live(id)
 			require.Equal(t, 2, one.Live)
 		})
 	}
-}
-
-// awaitIn waits until a condition holds on the loaded page, whichever page that is by
-// then: asking anew each time outlives the change from one page to the next.
-func awaitIn(t *testing.T, p *browsertest.Page, condition string) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		return browsertest.Eval[bool](p, `document.readyState==="complete"&&Boolean(`+condition+`)`)
-	}, 60*time.Second, 50*time.Millisecond, "waiting for %s", condition)
 }

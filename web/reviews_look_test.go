@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
@@ -145,13 +144,15 @@ func TestTheLookOfReviews(t *testing.T) {
 			shot(t, p, name, link)
 		}
 		p.Go(s.web.origin + links["link-question"] + "?choice=reject")
-		p.Do(chromedp.Click(chromedp.CSS(`[data-testid="decide"]`)), chromedp.WaitReady(chromedp.CSS(`[data-testid="faults"]`)))
+		p.Press(`[data-testid="decide"]`)
+		p.AwaitElement(`[data-testid="faults"]`)
 		p.Shot("link-faults")
 		require.Empty(t, p.Axe())
 		press := func(name, script, button, wait string) {
 			p.Go(s.web.origin + links["link-question"] + "?choice=approve")
 			browsertest.Eval[bool](p, script+"; true")
-			p.Do(chromedp.Click(chromedp.CSS(button)), chromedp.WaitReady(chromedp.CSS(wait)))
+			p.Press(button)
+			p.AwaitElement(wait)
 			p.Shot(name)
 			require.Empty(t, p.Axe())
 			require.Empty(t, p.Overflow())

@@ -61,7 +61,9 @@ type Page struct {
 // Open makes a new tab with the given view. It is closed with the test.
 func (b *Browser) Open(t testing.TB, v View) *Page {
 	t.Helper()
-	ctx, cancel := chromedp.NewContext(b.ctx)
+	// Cookies of its own: a browser does not tell the ports of one host apart, and tests
+	// that run at the same time would sign each other out.
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	p := &Page{t: t, ctx: ctx, view: v}
 	// The tab lives as long as the context that opened it, so this first step
