@@ -52,7 +52,7 @@ shots: ## Take pictures of all pages, both widths and themes, into shots/
 
 .PHONY: bench
 bench: ## Time the pages at 1,000 runs of 20 steps
-	go test ./web -run '^$$' -bench Pages -benchtime 1x
+	go test ./web -run '^$$' -bench Pages -benchtime 200x
 
 .PHONY: image
 image: ## Run the steps of the Dockerfile without Docker
