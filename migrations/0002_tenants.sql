@@ -146,3 +146,6 @@ CREATE POLICY tenant_rows ON river.river_job TO tollgate_app
     USING (metadata ->> 'tenant_id' = (SELECT nullif(current_setting('app.tenant_id', true), '')))
     WITH CHECK (metadata ->> 'tenant_id' = (SELECT nullif(current_setting('app.tenant_id', true), '')));
 CREATE POLICY system_rows ON river.river_job TO tollgate_system USING (true) WITH CHECK (true);
+
+-- A process that serves asks whether its tables are those of its release.
+GRANT SELECT ON goose_db_version TO tollgate_system;

@@ -24,12 +24,14 @@ func TestLocalModeIsReadySoonAndStopsSoon(t *testing.T) {
 	t.Logf("ready after %v", time.Since(began).Round(time.Millisecond))
 	require.Less(t, time.Since(began), 15*time.Second*slack())
 
-	response, err := http.Get(l.url + "/healthz")
-	require.NoError(t, err)
-	body, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	require.Equal(t, http.StatusOK, response.StatusCode, "%s", body)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		response, err := http.Get(l.url + path)
+		require.NoError(t, err)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
+	}
 
 	began = time.Now()
 	l.signal(syscall.SIGTERM, 10*time.Second)
