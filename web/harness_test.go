@@ -214,7 +214,7 @@ func failingDocument(name string) pipeline.Document {
 type jobs struct {
 	*river.Client[pgx.Tx]
 	mu   sync.Mutex
-	todo []river.JobArgs
+	waiting []river.JobArgs
 }
 
 func (j *jobs) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error) {
@@ -222,7 +222,7 @@ func (j *jobs) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts
 	if err == nil {
 		j.mu.Lock()
 		defer j.mu.Unlock()
-		j.todo = append(j.todo, args)
+		j.waiting = append(j.waiting, args)
 	}
 	return inserted, err
 }
@@ -230,11 +230,11 @@ func (j *jobs) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts
 func (j *jobs) take() river.JobArgs {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.todo) == 0 {
+	if len(j.waiting) == 0 {
 		return nil
 	}
-	first := j.todo[0]
-	j.todo = j.todo[1:]
+	first := j.waiting[0]
+	j.waiting = j.waiting[1:]
 	return first
 }
 
