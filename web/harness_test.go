@@ -213,7 +213,7 @@ func failingDocument(name string) pipeline.Document {
 // since no River client works in these tests.
 type jobs struct {
 	*river.Client[pgx.Tx]
-	mu   sync.Mutex
+	mu      sync.Mutex
 	waiting []river.JobArgs
 }
 
