@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"tollgate/app/apptest/fault"
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
@@ -72,26 +73,27 @@ func TestCommitWhoseAnswerWasLostCountsOnce(t *testing.T) {
 		call    int32
 		matches func([]byte) bool
 	}{
-		"in the middle": {1, batchSent}, "at the end": {2, commitSent},
+		"in the middle": {1, fault.BatchSent}, "at the end": {2, fault.CommitSent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := &calls{}
-			var proxy *lossy
+			var proxy *fault.Proxy
+			gone := make(chan (<-chan struct{}), 1)
 			h := build(t, answering(seen, func(count int32) {
 				if count == lost.call {
-					proxy.arm(lost.matches)
+					gone <- proxy.Lose(lost.matches)
 				}
 			}))
-			proxy = newLossy(t, h.db.URL)
-			through, err := tenants.Open(t.Context(), tenants.Config{URL: proxy.url, SystemURL: h.db.URL, AppConns: 2, SysConns: 4})
+			proxy, url := fault.BeforeDatabase(t, h.db.URL)
+			through, err := tenants.Open(t.Context(), tenants.Config{URL: url, SystemURL: h.db.URL, AppConns: 2, SysConns: 4})
 			require.NoError(t, err)
 			t.Cleanup(through.Close)
 			h.engine.DB = through
 			h.work()
 			run := h.start(h.publish(twoQuestions), `{"n": 1}`)
 			h.requireOnce(run, seen)
-			<-proxy.lost
+			<-<-gone
 		})
 	}
 }

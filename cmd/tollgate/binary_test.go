@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -9,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tollgate/app/apptest/fault"
 )
 
 // TestMain removes the binary that tests built.
@@ -47,36 +47,27 @@ var binary = sync.OnceValues(func() (string, error) {
 
 // local is the program in local mode.
 type local struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	url  string
-	done chan struct{}
-
-	mu    sync.Mutex
-	lines []string
+	*fault.Process
+	url string
 }
+
+// readyLine is what the local mode says when its pages can be opened.
+const readyLine = "Tollgate is ready: "
 
 // startLocal starts the local mode on a data folder and waits until it is ready.
 func startLocal(t *testing.T, data string, env ...string) *local {
 	t.Helper()
-	l := beginLocal(t, []string{"--data", data, "--addr", "127.0.0.1:0"}, env...)
-	require.Eventually(t, l.ready, 60*time.Second, 20*time.Millisecond, "not ready: %s", l.output())
-	return l
+	process := startProgram(t, []string{"--data", data, "--addr", "127.0.0.1:0"}, env...)
+	line := process.AwaitLine(readyLine, 60*time.Second)
+	return &local{Process: process, url: strings.TrimPrefix(line, readyLine)}
 }
 
-func beginLocal(t *testing.T, args []string, env ...string) *local {
+// startProgram starts the program under nothing but the given settings.
+func startProgram(t *testing.T, args []string, env ...string) *fault.Process {
 	t.Helper()
 	path, err := binary()
 	require.NoError(t, err)
-	l := &local{t: t, cmd: exec.Command(path, args...), done: make(chan struct{})}
-	l.cmd.Env = append(cleanEnv(), env...)
-	out, err := l.cmd.StdoutPipe()
-	require.NoError(t, err)
-	l.cmd.Stderr = l.cmd.Stdout
-	require.NoError(t, l.cmd.Start())
-	go l.read(bufio.NewScanner(out))
-	t.Cleanup(l.stop)
-	return l
+	return fault.Start(t, path, args, append(cleanEnv(), env...))
 }
 
 // cleanEnv is this process's environment without what would set the program up.
@@ -89,60 +80,6 @@ func cleanEnv() []string {
 		}
 	}
 	return env
-}
-
-func (l *local) read(lines *bufio.Scanner) {
-	for lines.Scan() {
-		l.mu.Lock()
-		l.lines = append(l.lines, lines.Text())
-		l.mu.Unlock()
-	}
-	_ = l.cmd.Wait()
-	close(l.done)
-}
-
-func (l *local) output() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, "\n")
-}
-
-func (l *local) ready() bool {
-	for line := range strings.SplitSeq(l.output(), "\n") {
-		if url, ok := strings.CutPrefix(line, "Tollgate is ready: "); ok {
-			l.url = url
-			return true
-		}
-	}
-	return false
-}
-
-// signal sends a signal and waits for the end.
-func (l *local) signal(s syscall.Signal, within time.Duration) {
-	l.t.Helper()
-	require.NoError(l.t, l.cmd.Process.Signal(s))
-	select {
-	case <-l.done:
-	case <-time.After(within):
-		l.t.Fatalf("still there %v after %v: %s", within, s, l.output())
-	}
-}
-
-// kill ends the program as a power cut would.
-func (l *local) kill() { l.signal(syscall.SIGKILL, 5*time.Second) }
-
-func (l *local) stop() {
-	select {
-	case <-l.done:
-	default:
-		_ = l.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-l.done:
-		case <-time.After(20 * time.Second):
-			_ = l.cmd.Process.Kill()
-			<-l.done
-		}
-	}
 }
 
 // once runs the program to its end.

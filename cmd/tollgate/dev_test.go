@@ -34,10 +34,10 @@ func TestLocalModeIsReadySoonAndStopsSoon(t *testing.T) {
 	}
 
 	began = time.Now()
-	l.signal(syscall.SIGTERM, 10*time.Second)
+	l.Signal(syscall.SIGTERM, 10*time.Second)
 	t.Logf("stopped after %v", time.Since(began).Round(time.Millisecond))
 	require.Empty(t, postgresUnder(t, data), "Postgres was left behind")
-	require.Equal(t, 0, l.cmd.ProcessState.ExitCode(), l.output())
+	require.Equal(t, 0, l.ExitCode(), l.Output())
 
 	began = time.Now()
 	startLocal(t, data)

@@ -42,7 +42,7 @@ func TestKillOfEverythingAtRandomMoments(t *testing.T) {
 		person.startSample()
 		post.answer(t, program.url)
 		time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond) // the random moment
-		program.kill()
+		program.Kill()
 		t.Logf("kill %d, %d mails so far", n+1, post.count())
 	}
 	program := startLocal(t, data, env)
