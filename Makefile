@@ -51,7 +51,8 @@ shots: ## Take pictures of all pages, both widths and themes, into shots/
 	TOLLGATE_SHOTS=$(CURDIR)/shots go test -count=1 ./web ./web/ui/gallery ./cmd/tollgate -run 'Look|Gallery|Walk'
 
 .PHONY: bench
-bench: ## Time the pages at 1,000 runs of 20 steps
+bench: ## Measure the engine (MEASURE=W1,W2 some of it), and the pages at 1,000 runs of 20 steps
+	go test ./jobs/bench -count=1 -timeout 2h -v -run 'Measures$$' -args -measure $(or $(MEASURE),W1,W2,W5) -note $(CURDIR)/docs/measures
 	go test ./web -run '^$$' -bench Pages -benchtime 200x
 
 .PHONY: image

@@ -37,7 +37,7 @@ var roomImports = map[string][]string{
 }
 
 // testRooms may be imported by tests only.
-var testRooms = []string{"app/apptest/fakellm", "app/apptest/fault", "migrations/dbtest", "web/browsertest", "web/ui/gallery"}
+var testRooms = []string{"app/apptest/fakellm", "app/apptest/fault", "jobs/bench", "migrations/dbtest", "web/browsertest", "web/ui/gallery"}
 
 // goPackage is what go list tells about one package.
 type goPackage struct {

@@ -1,0 +1,139 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tollgate/app/pipeline"
+	"tollgate/migrations/dbtest"
+)
+
+var (
+	wanted      = flag.String("measure", "", "workloads to measure, apart by commas, such as W1,W2; empty: none")
+	repetitions = flag.Int("reps", 5, "how often each figure is taken")
+	note        = flag.String("note", "", "folder to write the results to, as a file named by the date; empty: none")
+)
+
+// size is how much of everything is measured.
+type size struct {
+	plain          time.Duration
+	runs           int // of ten steps each
+	lone, long     int // steps of one run
+	fan, wide      int // items side by side
+	history, batch int // finished step runs in the tables; how many steps each run there has
+}
+
+var (
+	full = size{plain: 3 * time.Second, runs: 2000, lone: 200, long: 1000, history: 1_000_000}
+	tiny = size{plain: 20 * time.Millisecond, runs: 3, lone: 5, long: 20, history: 100}
+)
+
+const stepsOfRun = 10
+
+// TestMeasures prints the table of the workloads that are asked for.
+func TestMeasures(t *testing.T) {
+	if *wanted == "" {
+		t.Skip(`no workload is asked for; "make bench" asks for all`)
+	}
+	server := durableServer(t)
+	t.Setenv("TEST_DATABASE_URL", server)
+	rows := rowsFor(t, server, full, strings.Split(*wanted, ","))
+	for range *repetitions {
+		takeAll(rows)
+	}
+	result := fmt.Sprintf("%s, %d cores, %d repetitions\n\n%s", time.Now().UTC().Format("2006-01-02 15:04 MST"), runtime.NumCPU(), *repetitions, table(rows))
+	fmt.Print("\n", result, "\n")
+	if *note != "" {
+		require.NoError(t, os.MkdirAll(*note, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(*note, time.Now().UTC().Format("2006-01-02-1504")+".md"), []byte(result), 0o644))
+	}
+}
+
+// takeAll is one repetition: each figure in turn, so that what else the machine does
+// falls on all of them alike.
+func takeAll(rows []*row) {
+	for _, r := range rows {
+		r.got = append(r.got, r.take())
+	}
+}
+
+// rowsFor sets up what the workloads need and warms it up.
+func rowsFor(t *testing.T, server string, s size, workloads []string) []*row {
+	t.Helper()
+	rows := plainRowsOf(t, newPlain(t, server), s)
+	raw, ours := newChain(t, server), newHouse(t)
+	for _, workload := range workloads {
+		switch workload {
+		case "W1":
+			rows = append(rows, throughput(t, raw, ours, s)...)
+		case "W2":
+			rows = append(rows, latency(t, raw, ours, s)...)
+		case "W5":
+			rows = append(rows, growth(t, ours, s)...)
+		default:
+			t.Fatalf("there is no workload %q", workload)
+		}
+	}
+	return rows
+}
+
+func plainRowsOf(t *testing.T, p plain, s size) []*row {
+	var rows []*row
+	for _, clients := range []int{1, 8} {
+		rows = append(rows, &row{name: fmt.Sprintf("plain commits, %d at once", clients), unit: "commits/s",
+			take: func() float64 { return p.rate(t, clients, s.plain) }})
+	}
+	return rows
+}
+
+func throughput(t *testing.T, raw *chain, ours *house, s size) []*row {
+	t.Helper()
+	free := ours.publish(t, line(pipeline.KindEmail, stepsOfRun))
+	paid := ours.publish(t, line(pipeline.KindAI, stepsOfRun))
+	warm := max(s.runs/20, 1)
+	raw.run(t, warm, stepsOfRun)
+	ours.run(t, free, warm, stepsOfRun)
+	ours.run(t, paid, warm, stepsOfRun)
+	base := &row{name: "W1 raw River chain", unit: "steps/s", take: func() float64 { return raw.run(t, s.runs, stepsOfRun).rate() }}
+	return []*row{base,
+		{name: "W1 Tollgate", unit: "steps/s", base: base, bar: "≥ 4 ×", take: func() float64 { return ours.run(t, free, s.runs, stepsOfRun).rate() }},
+		{name: "W1 Tollgate, money reserved and booked", unit: "steps/s", base: base, take: func() float64 { return ours.run(t, paid, s.runs, stepsOfRun).rate() }},
+	}
+}
+
+func latency(t *testing.T, raw *chain, ours *house, s size) []*row {
+	t.Helper()
+	free := ours.publish(t, line(pipeline.KindEmail, s.lone))
+	paid := ours.publish(t, line(pipeline.KindAI, s.lone))
+	base := &row{name: "W2 raw River chain", unit: "ms", take: func() float64 { return raw.run(t, 1, s.lone).gap() }}
+	return []*row{base,
+		{name: "W2 Tollgate", unit: "ms", base: base, bar: "≤ 0.35 ×, ≤ 0.8 ms", take: func() float64 { return ours.run(t, free, 1, s.lone).gap() }},
+		{name: "W2 Tollgate, money reserved and booked", unit: "ms", base: base, take: func() float64 { return ours.run(t, paid, 1, s.lone).gap() }},
+	}
+}
+
+func growth(t *testing.T, ours *house, s size) []*row {
+	t.Helper()
+	long := ours.publish(t, line(pipeline.KindEmail, s.long))
+	return []*row{{name: fmt.Sprintf("W5 pace of the last tenth of %d steps against the first", s.long), unit: "", bar: "≥ 0.8",
+		take: func() float64 { return ours.run(t, long, 1, s.long).held() }}}
+}
+
+// Each workload runs in a tiny form, so that "make bench" works when it is wanted.
+func TestMeasuresStillRun(t *testing.T) {
+	t.Parallel()
+	rows := rowsFor(t, dbtest.ServerURL(t), tiny, []string{"W1", "W2", "W5"})
+	takeAll(rows)
+	for _, r := range rows {
+		require.Positive(t, median(r.got), r.name)
+	}
+	require.Contains(t, table(rows), "| W1 Tollgate |")
+}
