@@ -61,6 +61,9 @@ func startTicks(config Config, jobs engine.Jobs) *ticker {
 	t.run(ctx, config.Log, "workers", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, worker.ForgetWorkers)
 	})
+	t.run(ctx, config.Log, "findings", tidyEvery, func(ctx context.Context) error {
+		return config.DB.InSystemTx(ctx, worker.ForgetFindings)
+	})
 	return t
 }
 

@@ -23,6 +23,7 @@ var Owners = map[string]string{
 	"waits":               "app/engine",
 	"slices":              "app/engine",
 	"workers":             "app/engine",
+	"watch_findings":      "app/engine",
 
 	"caps":     "billing/ledger",
 	"balances": "billing/ledger",

@@ -14,11 +14,14 @@ const (
 	demoZone = "Europe/Berlin"
 )
 
+// DemoOwner is the address of the one who owns the demo workspace.
+const DemoOwner = "ana.berger@nordlicht.example"
+
 var demoPeople = []struct {
 	email, name string
 	role        Role
 }{
-	{"ana.berger@nordlicht.example", "Ana Berger", Owner},
+	{DemoOwner, "Ana Berger", Owner},
 	{"katharina.vogt@nordlicht.example", "Katharina Vogt", Admin},
 	{"ben.okonkwo@nordlicht.example", "Ben Okonkwo", Builder},
 	{"chi.nguyen@nordlicht.example", "Chi Nguyen", Reviewer},

@@ -72,6 +72,9 @@ func (v *visit) admit() error {
 	if who.signedIn && v.user.IsZero() {
 		return errSignedOut
 	}
+	if who.operator {
+		return v.admitOperator()
+	}
 	if v.route.inWorkspace() {
 		return v.enter(who.action)
 	}

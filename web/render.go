@@ -68,6 +68,9 @@ func (v *visit) frame(title string, here section) ui.Layout {
 	if v.isLocal() {
 		user.Links = []ui.Link{{Text: "Switch person", Href: signInThen(v.here()), Icon: ui.IconPeople}}
 	}
+	if v.s.operates(v.me.User.Email) {
+		user.Links = append(user.Links, ui.Link{Text: "Operations", Href: operatePath, Icon: ui.IconStuck})
+	}
 	return ui.Layout{
 		Title:     title,
 		Workspace: v.me.Tenant.Name,

@@ -33,13 +33,15 @@ type access struct {
 	signedIn bool
 	action   tenants.Action // what a member of the route's workspace must be allowed
 	local    bool           // in local mode, from this computer
+	operator bool           // runs the installation
 }
 
 // The kinds of access.
 var (
-	anybody   = access{}
-	signedIn  = access{signedIn: true}
-	onlyLocal = access{local: true}
+	anybody       = access{}
+	signedIn      = access{signedIn: true}
+	onlyLocal     = access{local: true}
+	onlyOperators = access{signedIn: true, operator: true}
 )
 
 // may is access for members of the workspace in the address whose role allows an

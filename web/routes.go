@@ -2,10 +2,11 @@ package web
 
 import "tollgate/tenants"
 
-// Where workspaces and review links begin.
+// Where workspaces, review links, and the pages about the installation begin.
 const (
 	workspacePath = "/w/:tenant"
 	linkPath      = "/r/:token"
+	operatePath   = "/ops"
 )
 
 // routes is the whole map, by resource.
@@ -62,6 +63,9 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/reviews", "review.list", may(tenants.Read), s.inboxPage),
 		get(workspacePath+"/reviews/:review", "review.show", may(tenants.Read), s.reviewPage),
 		post(workspacePath+"/reviews/:review", "review.decide", may(tenants.Read), s.decideSignedIn),
+
+		// For whoever runs the installation.
+		get(operatePath, "operate", onlyOperators, s.operatePage),
 
 		// Mail that would have gone out.
 		get("/mail", "mail.list", onlyLocal, s.mailbox),

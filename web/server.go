@@ -27,6 +27,10 @@ type Config struct {
 	Outbox  *mail.Outbox
 	Secret  tenants.Secret
 
+	// Operators are the addresses of those who run the installation, in lower case. They
+	// see its page, which shows no workspace's data but its name.
+	Operators []string
+
 	// Models are those that pipelines may ask, in the order of their set-up.
 	Models []Model
 

@@ -41,5 +41,5 @@
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // timer.go and capped.go (what sets a branch going), reap.go and watchdog.go (what
 // repairs), cancel.go and giveup.go (what ends a run from outside), read.go (what pages
-// ask).
+// ask), operate.go and watch_findings.go (what operators ask).
 package engine

@@ -39,6 +39,7 @@ type Stuck struct {
 	Job      *int64
 	Step     StepRunID
 	Repaired bool
+	trouble  error // of a repair that did not work
 }
 
 // stuckAfter is how old a state must be before it can be wrong: longer than any commit
@@ -60,12 +61,13 @@ func (w *Worker) Watch(ctx context.Context) ([]Stuck, error) {
 		switch {
 		case errors.Is(err, errStale), errors.Is(err, ErrNotWaiting): // it went on by itself
 		case err != nil:
+			f.trouble = err
 			failures = append(failures, fmt.Errorf("repair a stuck run: %w", err))
 		}
 		w.Log.Error("a run was stuck", slog.String("kind", string(f.Kind)), slog.String("run", f.Run.String()),
 			slog.String("tenant", f.Tenant.String()), slog.Bool("repaired", f.Repaired))
 	}
-	return findings, errors.Join(failures...)
+	return findings, errors.Join(append(failures, w.record(ctx, findings))...)
 }
 
 func (w *Worker) findStuck(ctx context.Context) ([]Stuck, error) {

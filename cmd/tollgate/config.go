@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tollgate/tenants"
 )
 
 // Config is all that comes from the environment. Every problem names its variable.
@@ -27,6 +29,7 @@ type Config struct {
 	OpenAIModels        []string      // OPENAI_MODELS: model ids, apart by commas; default those with a known price
 	OpenAIOldTokenLimit bool          // OPENAI_OLD_TOKEN_LIMIT: yes for a server that knows max_tokens only; default no
 	OpenAINoSchema      bool          // OPENAI_NO_SCHEMA: yes for a server that takes no JSON schema; the fields are then asked for in words; default no
+	Operators           []string      // TOLLGATE_OPERATORS: e-mail addresses of those who run the installation and may see its page, apart by commas; default nobody
 	OutboundAllow       []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
 	Slices              int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
 	Drain               time.Duration // TOLLGATE_DRAIN: how long calls under way may go on after a stop; default 60s
@@ -66,6 +69,8 @@ func load(getenv func(string) string) (Config, error) {
 	note("OPENAI_OLD_TOKEN_LIMIT", err)
 	c.OpenAINoSchema, err = yes(getenv("OPENAI_NO_SCHEMA"))
 	note("OPENAI_NO_SCHEMA", err)
+	c.Operators, err = addresses(getenv("TOLLGATE_OPERATORS"))
+	note("TOLLGATE_OPERATORS", err)
 	note("TOLLGATE_BASE_URL", checkBaseURL(c.BaseURL))
 	note("DATABASE_URL", checkDatabaseURL(c.DatabaseURL))
 	note("TOLLGATE_SYSTEM_DATABASE_URL", checkDatabaseURL(c.SystemDatabaseURL))
@@ -109,6 +114,19 @@ func list(text string) []string {
 		}
 	}
 	return out
+}
+
+// addresses reads e-mail addresses as people sign in with them.
+func addresses(text string) ([]string, error) {
+	var out []string
+	for _, part := range list(text) {
+		address, err := tenants.ParseEmail(part)
+		if err != nil {
+			return nil, fmt.Errorf("should be e-mail addresses apart by commas, and one is %q", part)
+		}
+		out = append(out, address)
+	}
+	return out, nil
 }
 
 func secretFrom(text string) ([]byte, error) {

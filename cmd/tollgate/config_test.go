@@ -35,3 +35,17 @@ func TestSwitchesOfTheModelServerAreYesOrNo(t *testing.T) {
 		}
 	}
 }
+
+func TestOperatorsAreAddresses(t *testing.T) {
+	t.Parallel()
+	only := func(value string) func(string) string {
+		return func(name string) string {
+			return map[string]string{"TOLLGATE_OPERATORS": value}[name]
+		}
+	}
+	c, err := load(only(" Olga@Example.com, ben@example.org "))
+	require.NoError(t, err)
+	require.Equal(t, []string{"olga@example.com", "ben@example.org"}, c.Operators)
+	_, err = load(only("olga@example.com, everybody"))
+	require.ErrorContains(t, err, "TOLLGATE_OPERATORS should be e-mail addresses apart by commas, and one is \"everybody\"")
+}

@@ -11,6 +11,7 @@ import (
 	"tollgate/app/llm"
 	"tollgate/app/mail"
 	"tollgate/migrations"
+	"tollgate/tenants"
 	"tollgate/web"
 )
 
@@ -125,8 +126,13 @@ func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
 	for _, model := range r.models {
 		models = append(models, web.Model(model))
 	}
+	operators := config.Operators
+	if local != nil {
+		operators = append(operators, tenants.DemoOwner)
+	}
 	return web.New(web.Config{
-		DB: r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, Models: models,
+		Operators: operators,
+		DB:        r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, Models: models,
 		BaseURL: config.BaseURL, Secure: strings.HasPrefix(config.BaseURL, "https://"), Local: local, Log: r.log,
 		ClientIP: config.ClientIP, Outdated: func(ctx context.Context) (bool, error) {
 			pending, err := migrations.Pending(ctx, r.db.System())

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"strings"
+
+	"tollgate/app/engine"
+	"tollgate/web/ui"
+)
+
+// stuckText explains one kind of stuck to whoever runs the installation: what was seen,
+// what the watchdog does about it, and what a person should do.
+type stuckText struct{ title, seen, mended, todo string }
+
+// stuckTexts has every kind that the watchdog knows, which a test checks.
+var stuckTexts = map[engine.StuckKind]stuckText{
+	engine.StuckJobGone: {
+		title:  "The job of a branch was gone",
+		seen:   "A branch of a run had its slot, but River had no live job for it, so no worker would have fetched it.",
+		mended: "The branch got a new job. Nothing was done twice: a job that turns up late finds itself outdated.",
+		todo:   "Once after Postgres was restored or restarted is harmless. If it comes back, look for something that deletes from river.river_job.",
+	},
+	engine.StuckUndriven: {
+		title:  "A worker held a branch and did not drive it",
+		seen:   "By the database the branch was this worker’s, by the worker itself it was not.",
+		mended: "The branch was handed to a new job under the next fence.",
+		todo:   "Once after the database was away is harmless. If it comes back, send us the worker’s log of the minute before.",
+	},
+	engine.StuckNoSlice: {
+		title:  "A step counted as running, and nothing carried it",
+		seen:   "The step’s row says running, but no branch of the run stands there any more.",
+		mended: "A new branch goes on at that step. A call whose answer was not recorded is made again under the same key.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
+	engine.StuckNoWait: {
+		title:  "A step waited for nothing",
+		seen:   "The step’s row says waiting, but no open wait would ever have woken it.",
+		mended: "The wait for a review that is still open was opened again; any other step goes on at once.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
+	engine.StuckNoStep: {
+		title:  "An open run had nothing left to do",
+		seen:   "The run has not ended, but no step of it works or waits, and no branch would begin one.",
+		mended: "A new branch goes on behind the last step that ended.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
+}
+
+// stuckWords explain a kind; one that a newer release recorded is shown by its name.
+func stuckWords(kind engine.StuckKind) stuckText {
+	if text, ok := stuckTexts[kind]; ok {
+		return text
+	}
+	return stuckText{title: sentenceCase(spaced(string(kind)))}
+}
+
+func stuckAnchor(kind engine.StuckKind) string {
+	return "kind-" + strings.ReplaceAll(string(kind), "_", "-")
+}
+
+// stuckRows explain all kinds.
+func stuckRows() []ui.Row {
+	var rows []ui.Row
+	for _, kind := range engine.StuckKinds() {
+		text := stuckWords(kind)
+		rows = append(rows, ui.Row{ID: stuckAnchor(kind), Name: text.title, Reason: ui.Sentence{
+			ui.Plain(text.seen + " "), ui.Strong("Mended: "), ui.Plain(text.mended + " "), ui.Strong("What to do: "), ui.Plain(text.todo),
+		}})
+	}
+	return rows
+}
