@@ -72,13 +72,10 @@ func newClient(config Config) (*Client, error) {
 		patience = defaultPatience
 	}
 	client, err := river.NewClient(riverpgxv5.New(config.DB.System()), &river.Config{
-		ID:     config.Worker.ID.String(),
-		Schema: migrations.RiverSchema,
-		Logger: config.Log,
-		Queues: map[string]river.QueueConfig{
-			engine.Queue(engine.Semantics): {MaxWorkers: slices, FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll},
-			mail.Queue:                     {MaxWorkers: mailWorkers, FetchCooldown: fetchCooldown, FetchPollInterval: mailPoll},
-		},
+		ID:                          config.Worker.ID.String(),
+		Schema:                      migrations.RiverSchema,
+		Logger:                      config.Log,
+		Queues:                      queues(slices),
 		Workers:                     workers,
 		FetchCooldown:               clientCooldown,
 		FetchPollInterval:           clientCooldown,
@@ -93,6 +90,17 @@ func newClient(config Config) (*Client, error) {
 		return nil, fmt.Errorf("make a client that works jobs: %w", err)
 	}
 	return client, nil
+}
+
+// queues are those that a process serves, slices of every semantics among them.
+func queues(slices int) map[string]river.QueueConfig {
+	all := map[string]river.QueueConfig{
+		mail.Queue: {MaxWorkers: mailWorkers, FetchCooldown: fetchCooldown, FetchPollInterval: mailPoll},
+	}
+	for _, name := range engine.Queues() {
+		all[name] = river.QueueConfig{MaxWorkers: slices, FetchCooldown: fetchCooldown, FetchPollInterval: fetchPoll}
+	}
+	return all
 }
 
 // doubling tries a failed job again after a second, then after two, four, up to a

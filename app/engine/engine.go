@@ -19,10 +19,19 @@ import (
 
 // Semantics is the newest meaning of a document that this build's decide knows. Slices
 // are queued by it, so that an older worker never takes what it does not understand.
-const Semantics = 1
+const Semantics = pipeline.Semantics
 
 // Queue is the River queue of slices with the given semantics.
 func Queue(semantics int) string { return fmt.Sprintf("slices_%d", semantics) }
+
+// Queues are those of all semantics that were ever published; every worker serves them.
+func Queues() []string {
+	var all []string
+	for number := 1; number <= Semantics; number++ {
+		all = append(all, Queue(number))
+	}
+	return all
+}
 
 // Jobs adds and cancels River jobs; River's client is one.
 type Jobs interface {

@@ -70,7 +70,7 @@ func failureFrom(raw []byte) (*Failure, error) {
 // stepRuns reads step runs by a condition, which may end in an order.
 func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]StepRun, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, input_digest, output_digest,
+		SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
 			failure, note, cost_micros, begun_at, created_at, ended_at
 		FROM step_runs WHERE `+where, args...)
 	found, err := pgx.CollectRows(rows, scanStepRun)
@@ -83,7 +83,7 @@ func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]
 func scanStepRun(row pgx.CollectableRow) (StepRun, error) {
 	var s StepRun
 	var input, output, failure []byte
-	err := row.Scan(&s.ID, &s.Parent, &s.StepID, &s.Kind, &s.List, &s.Turn, &s.State, &s.Attempt, &s.Fence, &s.Slice, &s.Chosen,
+	err := row.Scan(&s.ID, &s.Parent, &s.StepID, &s.Kind, &s.List, &s.Turn, &s.State, &s.Attempt, &s.Fence, &s.Slice, &s.Chosen, &s.Score,
 		&input, &output, &failure, &s.Note, &s.CostMicros, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
 	if err != nil {
 		return s, err

@@ -16,6 +16,7 @@ type StepState string
 
 // The states of a step run, equal to the list in the table's check.
 const (
+	StepQueued    StepState = "queued" // an item that no branch has begun
 	StepRunning   StepState = "running"
 	StepWaiting   StepState = "waiting"
 	StepDone      StepState = "done"
@@ -25,22 +26,25 @@ const (
 )
 
 // Open tells whether the step run has not ended yet.
-func (s StepState) Open() bool { return s == StepRunning || s == StepWaiting }
+func (s StepState) Open() bool { return s == StepQueued || s == StepRunning || s == StepWaiting }
 
-// StepRun is one execution of a step in a run.
+// StepRun is one execution of a step in a run. A step that holds others has a row for
+// itself and, inside that one, a row for each turn of it with the same step id: a loop
+// for each round, a list for each item, branches side by side one each.
 type StepRun struct {
 	ID         StepRunID
 	Parent     StepRunID // zero at the top
 	StepID     string
 	Kind       pipeline.Kind
 	List       pipeline.ListKey // which list of the parent holds it
-	Turn       int              // item or round of the parent, from 0
+	Turn       int              // of a round, item or branch side by side: its place, from 0
 	State      StepState
 	Attempt    int   // the current or last try, from 1
 	Fence      int64 // of the slice that may finish it
 	Slice      SliceID
-	Chosen     pipeline.ListKey // of a branch: the case it took
-	Input      Digest           // what the outside call was given
+	Chosen     pipeline.ListKey // of a branch: the case it took; of a loop: the turn of its best round
+	Score      string           // exact decimal, of a round or branch; of a loop: its best round's; may be empty
+	Input      Digest           // what the outside call was given; of an item: its value
 	Output     Digest
 	Failure    *Failure
 	Note       string // what a reader should know, such as a repeated call

@@ -90,6 +90,10 @@ func spelledOut(src string) (Ref, bool) {
 	return Ref{Root: parts[0], Path: parts[1:]}, true
 }
 
+// Place is what a formula reads that only names a place, such as input.order; ok tells
+// whether it is one.
+func Place(src string) (ref Ref, ok bool) { return spelledOut(src) }
+
 // isName reports a name that CEL takes after a dot, words of its syntax left out.
 func isName(s string) bool {
 	switch s {

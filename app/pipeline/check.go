@@ -47,8 +47,8 @@ func (c *checker) warn(n *Node, field, format string, args ...any) {
 // The document's own entries come first, since they are at the top of every page.
 func (c *checker) document() {
 	d := c.doc
-	if d.Semantics != Semantics {
-		c.blocks(nil, "semantics", "This document follows rules number %d; this version of the product knows number %d. Set semantics to %d.", d.Semantics, Semantics, Semantics)
+	if d.Semantics < 1 || d.Semantics > Semantics {
+		c.blocks(nil, "semantics", "This document follows rules number %d; this version of the product knows numbers 1 to %d. Set semantics to %d.", d.Semantics, Semantics, Semantics)
 	}
 	c.label(nil, "name", "The pipeline", d.Name, true)
 	if size := len(d.JSON()); size > MaxDocument {
@@ -109,6 +109,9 @@ func (c *checker) step(n *Node) {
 	c.settings(n)
 	for _, slot := range slotsOf(s) {
 		c.slot(n, slot, anyRoot)
+	}
+	for _, slot := range innerSlots(s.With) {
+		c.slotBehind(n, slot, anyRoot)
 	}
 	c.reach(n)
 }

@@ -34,8 +34,7 @@ func (c *checker) byKind(n *Node) {
 			c.blocks(n, "with", "it needs either how long to wait or a date to wait for, and not both.")
 		}
 	case *Event:
-		c.label(n, "with.name", "the event", w.Name, true)
-		c.oneOf(n, "with.on_deadline", string(w.OnDeadline), "", string(DeadlineFail), string(DeadlineContinue))
+		c.event(n, w)
 	case *HTTP:
 		c.http(n, w)
 	case *Child:
@@ -228,6 +227,12 @@ func (c *checker) repeat(n *Node, w *Repeat) {
 	if w.AtLimit == LimitBest && strings.TrimSpace(w.Score) == "" {
 		c.blocks(n, "with.score", "“best so far” needs a score. Enter how good a round is, as a number.")
 	}
+	switch {
+	case w.AtLimit == LimitAsk:
+		c.asked(n, "with.ask", w.Ask)
+	case len(w.Ask) > 0:
+		c.warn(n, "with.ask", "it names people to ask at a limit, but does something else there. Choose “ask”, or remove them.")
+	}
 }
 
 func (c *checker) inner(n *Node, path string, steps []Step) {
@@ -263,6 +268,24 @@ func (c *checker) parallel(n *Node, w *Parallel) {
 	c.oneOf(n, "with.combine", string(w.Combine), "", string(CombineCollect), string(CombineMajority), string(CombineBest))
 	if w.Combine == CombineBest && strings.TrimSpace(w.Score) == "" {
 		c.blocks(n, "with.score", "“best” needs a score. Enter how good a result is, as a number.")
+	}
+	if w.WaitFor == WaitFirst && w.Combine != "" && w.Combine != CombineCollect {
+		c.blocks(n, "with.combine", "it takes the first good result, so there is nothing to combine. Wait for all branches, or leave this empty.")
+	}
+	if w.WaitFor != WaitFirst && w.Good != "" {
+		c.warn(n, "with.good", "what a good result is matters only where the first good one is taken. Remove it, or wait for the first.")
+	}
+}
+
+// An event may never come.
+func (c *checker) event(n *Node, w *Event) {
+	c.label(n, "with.name", "the event", w.Name, true)
+	c.oneOf(n, "with.on_deadline", string(w.OnDeadline), "", string(DeadlineFail), string(DeadlineContinue))
+	switch {
+	case w.Deadline == nil && w.OnDeadline != "":
+		c.warn(n, "with.deadline", "it says what happens when time is up, but has no time limit. Set one.")
+	case w.Deadline == nil:
+		c.add(Tip, n, "with.deadline", "it waits without limit. Set how long the event may take, and what happens then.")
 	}
 }
 

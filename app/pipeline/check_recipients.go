@@ -1,7 +1,5 @@
 package pipeline
 
-import "tollgate/app/expr"
-
 // recipients warns of mails whose addresses an AI chose and nobody reviewed: what
 // a model reads can tell it where to send things.
 func (c *checker) recipients() {
@@ -12,8 +10,7 @@ func (c *checker) recipients() {
 			continue
 		}
 		for _, s := range w.slots()[:len(w.To)+len(w.CC)] {
-			refs, err := refsOf(s)
-			if err == nil && readsAny(refs, chosen) {
+			if c.readsChosen(n, s, chosen) {
 				c.warn(n, s.path, "an AI chooses who gets this mail, and nobody checks it. Put “%s” before it, or choose the address yourself.", KindReview.Title())
 				break
 			}
@@ -21,28 +18,60 @@ func (c *checker) recipients() {
 	}
 }
 
-// chosenByAI lists the steps whose values an AI made, or that compute with such.
+// chosenByAI lists the steps whose values an AI made, or that compute with such or hand
+// such on. What a group hands on is known only behind the steps inside it, so it is
+// looked at until nothing is added.
 func (c *checker) chosenByAI() map[string]bool {
 	chosen := map[string]bool{}
-	for _, n := range c.tree.all {
-		switch n.Step.With.(type) {
-		case *AI:
-			chosen[n.ID()] = true
-		case *Set:
-			for _, s := range n.Step.With.slots() {
-				if refs, err := refsOf(s); err == nil && readsAny(refs, chosen) {
-					chosen[n.ID()] = true
-				}
+	for before := -1; before < len(chosen); {
+		before = len(chosen)
+		for _, n := range c.tree.all {
+			if !chosen[n.ID()] && c.handsOnChosen(n, chosen) {
+				chosen[n.ID()] = true
 			}
 		}
 	}
 	return chosen
 }
 
-// One value that an AI made is enough.
-func readsAny(refs []expr.Ref, steps map[string]bool) bool {
+func (c *checker) handsOnChosen(n *Node, chosen map[string]bool) bool {
+	switch n.Kind() {
+	case KindAI:
+		return true
+	case KindSet:
+		for _, s := range n.Step.With.slots() {
+			if c.readsChosen(n, s, chosen) {
+				return true
+			}
+		}
+	case KindRepeat, KindEach, KindParallel:
+		for _, list := range n.Lists {
+			for _, inside := range list.Nodes {
+				if chosen[inside.ID()] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// readsChosen reports whether a slot reads a value that an AI made; one is enough. An
+// item is such where the list's items are.
+func (c *checker) readsChosen(n *Node, s slot, chosen map[string]bool) bool {
+	refs, err := refsOf(s)
+	if err != nil {
+		return false
+	}
 	for _, r := range refs {
-		if r.Root == "steps" && len(r.Path) > 0 && steps[r.Path[0]] {
+		if r.Root == "steps" && len(r.Path) > 0 && chosen[r.Path[0]] {
+			return true
+		}
+		each := (reader{checker: c, node: n}).around(KindEach)
+		if r.Root != "item" || each == nil {
+			continue
+		}
+		if w, ok := each.Step.With.(*Each); ok && c.readsChosen(each, slot{source: w.Items}, chosen) {
 			return true
 		}
 	}

@@ -19,6 +19,11 @@ const (
 // slot compiles one formula or text and checks everything it reads. n is nil for
 // the document's own slots, which see what a finished run has.
 func (c *checker) slot(n *Node, s slot, rule scopeRule) {
+	c.slotBehind(n, innerSlot{s, ListRoot}, rule)
+}
+
+// slotBehind is slot for one that is read behind a list of steps inside its own.
+func (c *checker) slotBehind(n *Node, s innerSlot, rule scopeRule) {
 	if strings.TrimSpace(s.source) == "" {
 		return // a missing one is told where it is needed
 	}
@@ -26,7 +31,7 @@ func (c *checker) slot(n *Node, s slot, rule scopeRule) {
 		c.blocks(n, s.path, "%s is longer than %d characters. Shorten it.", s.label, MaxText)
 		return
 	}
-	refs, err := refsOf(s)
+	refs, err := refsOf(s.slot)
 	var p *expr.Problem
 	if errors.As(err, &p) {
 		c.blocks(n, s.path, "%s, line %d, column %d: %s", s.label, p.Line, p.Column, p.Message)
@@ -62,7 +67,7 @@ func refsOf(s slot) ([]expr.Ref, error) {
 type reader struct {
 	*checker
 	node *Node
-	slot slot
+	slot innerSlot
 	ref  expr.Ref
 }
 
@@ -91,27 +96,56 @@ func (r reader) check(rule scopeRule) {
 		r.part("run", RunFields(), r.ref.Path)
 	case "steps":
 		r.step()
-	case "item", "index":
-		if !r.within(KindEach) && !(r.ref.Root == "item" && r.node != nil && r.node.Kind() == KindParallel) {
-			r.block("“%s”, which exists only inside “%s”. Pick another value.", r.ref.Root, KindEach.Title())
+	case "item":
+		r.item()
+	case "index":
+		if r.around(KindEach) == nil {
+			r.block("“index”, which exists only inside “%s”. Pick another value.", KindEach.Title())
 		}
 	case "round":
-		if !r.within(KindRepeat) && (r.node == nil || r.node.Kind() != KindRepeat) {
+		if r.around(KindRepeat) == nil {
 			r.block("“round”, which exists only inside “%s”. Pick another value.", KindRepeat.Title())
 		}
 	}
 }
 
-func (r reader) within(kind Kind) bool {
-	if r.node == nil {
-		return false
+// around is the innermost step of a kind that the reading place is inside of; nil
+// where there is none. What is read behind a step's own list is inside of that step.
+func (r reader) around(kind Kind) *Node {
+	n := r.node
+	if n != nil && r.slot.list == ListRoot {
+		n = n.Parent
 	}
-	for p := r.node.Parent; p != nil; p = p.Parent {
-		if p.Kind() == kind {
-			return true
+	for ; n != nil; n = n.Parent {
+		if n.Kind() == kind {
+			return n
 		}
 	}
-	return false
+	return nil
+}
+
+// item is an entry of the list around, or a branch's result where branches side by
+// side are compared.
+func (r reader) item() {
+	if r.node != nil && r.slot.list == ListRoot {
+		if w, ok := r.node.Step.With.(*Parallel); ok {
+			r.inside(w.lane())
+			return
+		}
+	}
+	each := r.around(KindEach)
+	if each == nil {
+		r.block("“item”, which exists only inside “%s”. Pick another value.", KindEach.Title())
+		return
+	}
+	r.inside(r.itemOf(each))
+}
+
+// inside follows the rest of a path into a value of a field's type.
+func (r reader) inside(f Field) {
+	if fields, known := f.parts(); known {
+		r.part("“"+r.ref.Root+"”", fields, r.ref.Path)
+	}
 }
 
 // part follows a path through fields and tells the first name that is not there.
@@ -191,7 +225,7 @@ func (r reader) standing(target *Node) (standing, string) {
 	case level == len(above):
 		return neverThere, "which is not finished before the steps inside it are. Pick a value of an earlier step."
 	case level == len(mine):
-		return r.ownInner(target)
+		return r.ownInner(above[level:])
 	}
 	here, there := mine[level], above[level]
 	if here.List != there.List {
@@ -200,17 +234,17 @@ func (r reader) standing(target *Node) (standing, string) {
 	if there.Index < here.Index {
 		return throughLists(there, above[level+1:])
 	}
-	if r.within(KindRepeat) && sharedLoop(here) {
+	if sharedLoop(here) {
 		return maybeThere, "it is from the round before, and the first round has none"
 	}
 	return neverThere, "which comes later. Move this step down or pick another value."
 }
 
-// ownInner is a step's own configuration reading a step inside it: only a loop's
-// end condition and score do, after a round.
-func (r reader) ownInner(target *Node) (standing, string) {
-	if r.node.Kind() == KindRepeat && target.Parent == r.node {
-		return surelyThere, ""
+// ownInner is a step's own configuration reading a step inside it: only what is read
+// behind a list of its steps does, as a loop's end condition behind a round.
+func (r reader) ownInner(path []*Node) (standing, string) {
+	if r.slot.list != ListRoot && path[0].List == r.slot.list {
+		return throughLists(path[0], path[1:])
 	}
 	return neverThere, "which comes later. Pick a value of an earlier step."
 }
@@ -226,9 +260,10 @@ func (r reader) otherList(here, there *Node) (standing, string) {
 	return neverThere, "which is in another case, so only one of the two runs. Pick another value."
 }
 
-// Both steps are inside the loop when the list they part in is.
+// Both steps are inside the loop when the list they part in is. A list inside it keeps
+// no item apart from one round to the next.
 func sharedLoop(n *Node) bool {
-	for p := n.Parent; p != nil; p = p.Parent {
+	for p := n.Parent; p != nil && p.Kind() != KindEach; p = p.Parent {
 		if p.Kind() == KindRepeat {
 			return true
 		}

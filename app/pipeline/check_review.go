@@ -18,7 +18,9 @@ func (c *checker) review(n *Node, prefix string, w *Review) {
 	if strings.TrimSpace(w.Question) == "" {
 		c.blocks(n, prefix+"question", "it asks no question. Write what is to be decided.")
 	}
-	c.people(n, prefix, w)
+	exact := c.asked(n, prefix+"people", w.People)
+	c.oneOf(n, prefix+"policy.rule", string(w.Policy.Rule), "", string(PolicyAny), string(PolicyAll), string(PolicyN))
+	c.enough(n, prefix, w, exact)
 	for i, f := range w.Facts {
 		at := fmt.Sprintf("%sfacts[%d]", prefix, i)
 		c.label(n, at+".label", fmt.Sprintf("fact %d", i+1), f.Label, true)
@@ -40,18 +42,19 @@ func (c *checker) review(n *Node, prefix string, w *Review) {
 	c.oneOf(n, prefix+"proof", string(w.Proof), "", string(ProofLink), string(ProofLinkCode), string(ProofSignIn))
 }
 
-// Roles and “everyone” are counted when the question is asked, not here: members come
-// and go between publishing and running.
-func (c *checker) people(n *Node, prefix string, w *Review) {
-	if len(w.People) == 0 {
-		c.blocks(n, prefix+"people", "nobody is asked. Choose at least one person.")
+// asked checks who is asked, and reports whether their number is known. Roles and
+// “everyone” are counted when the question is asked, not here: members come and go
+// between publishing and running.
+func (c *checker) asked(n *Node, path string, people []Person) bool {
+	if len(people) == 0 {
+		c.blocks(n, path, "nobody is asked. Choose at least one person.")
 	}
-	if len(w.People) > MaxPeople {
-		c.blocks(n, prefix+"people", "%d people or groups are asked; at most %d are possible.", len(w.People), MaxPeople)
+	if len(people) > MaxPeople {
+		c.blocks(n, path, "%d people or groups are asked; at most %d are possible.", len(people), MaxPeople)
 	}
 	exact := true
-	for i, p := range w.People {
-		at := fmt.Sprintf("%speople[%d]", prefix, i)
+	for i, p := range people {
+		at := fmt.Sprintf("%s[%d]", path, i)
 		exact = exact && p.Role == "" && !p.Everyone && !strings.Contains(p.Email, "{{")
 		set := 0
 		for _, filled := range []bool{p.Email != "", p.User != "", p.Role != "", p.Everyone} {
@@ -68,8 +71,7 @@ func (c *checker) people(n *Node, prefix string, w *Review) {
 			c.oneOf(n, at+".role", p.Role, roles...)
 		}
 	}
-	c.oneOf(n, prefix+"policy.rule", string(w.Policy.Rule), "", string(PolicyAny), string(PolicyAll), string(PolicyN))
-	c.enough(n, prefix, w, exact)
+	return exact
 }
 
 // enough compares how many must agree with how many are asked, where that is

@@ -114,6 +114,18 @@ func (c *compiler) config(n *Node) any {
 		return &CompiledSet{c.values(w.Values)}
 	case *Branch:
 		return c.branch(n, w)
+	case *Repeat:
+		return c.repeat(n, w)
+	case *Each:
+		return c.each(n, w)
+	case *Parallel:
+		return c.parallel(n, w)
+	case *Wait:
+		return c.wait(w)
+	case *Event:
+		return c.event(w)
+	case *Stop:
+		return c.stop(w)
 	}
 	return nil
 }
@@ -165,9 +177,7 @@ func (c *compiler) review(w *Review) *CompiledReview {
 	for _, e := range w.Editable {
 		out.Editable = append(out.Editable, CompiledEditable{e.Field, c.formula(e.Formula)})
 	}
-	for _, p := range w.People {
-		out.People = append(out.People, CompiledPerson{c.optional(p.Email), p.User, p.Role, p.Everyone})
-	}
+	out.People = c.asked(w.People)
 	return out
 }
 

@@ -19,8 +19,10 @@
 //
 // steps.<id> holds what Outputs lists for the step. A step inside a case that was
 // not taken has no output; formulas that read it say what to take instead with
-// default(…). input has one entry per input field, null where an optional one
-// was left empty. RunFields lists what run holds.
+// default(…). What the steps of a loop gave is, behind it, that of the round which it
+// goes on with; what the items of a list gave is found in the list's results only.
+// input has one entry per input field, null where an optional one was left empty.
+// RunFields lists what run holds.
 //
 // # What comes from outside
 //
@@ -30,6 +32,6 @@
 //
 // Reading order: document.go, kind.go, field.go and the configurations (ai.go,
 // review.go, flow.go, outside.go); parse.go and encode.go; program.go, tree.go
-// and compile.go; check.go and its parts; outputs.go; input.go and file.go;
-// templates.go; model.go; store.go.
+// and compile.go with their parts for flow; check.go and its parts; outputs.go and
+// outputs_flow.go; input.go and file.go; templates.go; model.go; store.go.
 package pipeline

@@ -16,6 +16,17 @@ type Document struct {
 	Sample    *Sample `json:"sample,omitempty"`
 }
 
+// needs is the least number of rules that knows all kinds of the document.
+func (d *Document) needs() int {
+	for _, n := range grow(d).all {
+		switch n.Kind() {
+		case KindRepeat, KindEach, KindParallel, KindWait, KindEvent, KindStop:
+			return 2
+		}
+	}
+	return 1
+}
+
 // Step is one box of the definition.
 type Step struct {
 	ID      string    `json:"id"` // stable; a rename of the step leaves it alone

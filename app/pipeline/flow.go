@@ -28,28 +28,42 @@ const (
 )
 
 // Repeat runs its steps again until a condition holds or a limit is reached. Its
-// output holds "rounds", "reason" and "best".
+// output holds "rounds", how many there were, "reason", and "best", the result of the
+// round that the loop goes on with.
 type Repeat struct {
 	Steps     []Step      `json:"steps"`
 	Until     string      `json:"until"`
 	MaxRounds int         `json:"max_rounds"`
-	MaxCost   int64       `json:"max_cost"` // micro-USD
-	MaxTime   Duration    `json:"max_time"`
+	MaxCost   int64       `json:"max_cost"`        // micro-USD; no round begins once this is spent
+	MaxTime   Duration    `json:"max_time"`        // no round begins later than this
 	Score     string      `json:"score,omitempty"` // formula; the higher the better
 	AtLimit   LimitAction `json:"at_limit"`
+	Ask       []Person    `json:"ask,omitempty"`    // who is asked at a limit
+	Result    string      `json:"result,omitempty"` // formula; none: the output of the last step
 }
 
+// Why a loop has ended, found at steps.<id>.reason.
+const (
+	EndUntil  = "until" // its end condition holds
+	EndRounds = "rounds"
+	EndCost   = "cost"
+	EndTime   = "time"
+)
+
 // Each runs its steps once for every item of a list, several at a time. Its
-// output holds "results", in item order, and "failed".
+// output holds "results", in item order and null for an item that failed, and
+// "failed" with "index" and "message" of each of those.
 type Each struct {
 	Items     string `json:"items"`
 	AtOnce    int    `json:"at_once"`
 	MaxFailed int    `json:"max_failed,omitempty"` // as many items may fail
 	Steps     []Step `json:"steps"`
+	Result    string `json:"result,omitempty"` // formula; none: the output of the last step
 }
 
 // Parallel runs branches side by side. Its output holds "results" by branch id
-// and "combined".
+// and "combined": all of them in order, what more than half of them say (else null),
+// the best by score, or the first good one.
 type Parallel struct {
 	Branches []Lane  `json:"branches"`
 	WaitFor  WaitFor `json:"wait_for,omitempty"`
@@ -60,9 +74,10 @@ type Parallel struct {
 
 // Lane is one of the branches that run side by side.
 type Lane struct {
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Steps []Step `json:"steps"`
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Steps  []Step `json:"steps"`
+	Result string `json:"result,omitempty"` // formula; none: the output of the last step
 }
 
 // WaitFor says when branches side by side are done.
@@ -79,8 +94,8 @@ type Combine string
 
 // How results of branches become one.
 const (
-	CombineCollect  Combine = "collect" // this is also what "" means
-	CombineMajority Combine = "majority"
+	CombineCollect  Combine = "collect"  // this is also what "" means
+	CombineMajority Combine = "majority" // what more than half of them say
 	CombineBest     Combine = "best"
 )
 
@@ -133,16 +148,34 @@ func (c *Branch) slots() []slot {
 
 func (c *Repeat) lists() []nested { return []nested{{ListSteps, "", "with.steps", c.Steps}} }
 
-func (c *Repeat) slots() []slot {
-	return []slot{
-		{"with.until", "End condition", c.Until, false},
-		{"with.score", "Score", c.Score, false},
+func (*Repeat) slots() []slot { return nil }
+
+func (c *Repeat) inner() []innerSlot {
+	return append([]innerSlot{
+		{slot{"with.until", "End condition", c.Until, false}, ListSteps},
+		{slot{"with.score", "Score", c.Score, false}, ListSteps},
+		{slot{"with.result", "Result of a round", c.Result, false}, ListSteps},
+	}, c.askSlots()...)
+}
+
+// askSlots are the addresses of those who are asked at a limit.
+func (c *Repeat) askSlots() []innerSlot {
+	var out []innerSlot
+	for i, p := range c.Ask {
+		if p.Email != "" {
+			out = append(out, innerSlot{slot{fmt.Sprintf("with.ask[%d].email", i), "People", p.Email, true}, ListSteps})
+		}
 	}
+	return out
 }
 
 func (c *Each) lists() []nested { return []nested{{ListSteps, "", "with.steps", c.Steps}} }
 
 func (c *Each) slots() []slot { return []slot{{"with.items", "Items", c.Items, false}} }
+
+func (c *Each) inner() []innerSlot {
+	return []innerSlot{{slot{"with.result", "Result of an item", c.Result, false}, ListSteps}}
+}
 
 func (c *Parallel) lists() []nested {
 	var out []nested
@@ -157,6 +190,15 @@ func (c *Parallel) slots() []slot {
 		{"with.good", "What a good result is", c.Good, false},
 		{"with.score", "Score", c.Score, false},
 	}
+}
+
+func (c *Parallel) inner() []innerSlot {
+	var out []innerSlot
+	for i, l := range c.Branches {
+		s := slot{fmt.Sprintf("with.branches[%d].result", i), "Result of “" + l.Name + "”", l.Result, false}
+		out = append(out, innerSlot{s, ListKey(l.ID)})
+	}
+	return out
 }
 
 func (*Stop) lists() []nested { return nil }

@@ -33,17 +33,17 @@ var kinds = map[Kind]kindFacts{
 	KindAI:       {"Ask AI", func() Config { return &AI{} }, true},
 	KindReview:   {"Ask a person", func() Config { return &Review{} }, true},
 	KindBranch:   {"Decide", func() Config { return &Branch{} }, true},
-	KindRepeat:   {"Repeat until", func() Config { return &Repeat{} }, false},
-	KindEach:     {"Do for each at once", func() Config { return &Each{} }, false},
-	KindParallel: {"Do side by side", func() Config { return &Parallel{} }, false},
-	KindWait:     {"Wait until", func() Config { return &Wait{} }, false},
-	KindEvent:    {"Wait for an event", func() Config { return &Event{} }, false},
+	KindRepeat:   {"Repeat until", func() Config { return &Repeat{} }, true},
+	KindEach:     {"Do for each at once", func() Config { return &Each{} }, true},
+	KindParallel: {"Do side by side", func() Config { return &Parallel{} }, true},
+	KindWait:     {"Wait until", func() Config { return &Wait{} }, true},
+	KindEvent:    {"Wait for an event", func() Config { return &Event{} }, true},
 	KindHTTP:     {"Get or send data", func() Config { return &HTTP{} }, false},
 	KindEmail:    {"Send an e-mail", func() Config { return &Email{} }, true},
 	KindSet:      {"Change data", func() Config { return &Set{} }, true},
 	KindChild:    {"Run another pipeline", func() Config { return &Child{} }, false},
 	KindEmit:     {"Send an event", func() Config { return &Emit{} }, false},
-	KindStop:     {"Stop", func() Config { return &Stop{} }, false},
+	KindStop:     {"Stop", func() Config { return &Stop{} }, true},
 }
 
 // Kinds lists every kind in the order in which a builder is offered them.
@@ -68,6 +68,21 @@ func (k Kind) Title() string {
 	return string(k)
 }
 
+// Prefilled are the settings that a new step of kind k begins with; nil for a kind that
+// is not known.
+func (k Kind) Prefilled() Config {
+	switch k {
+	case KindRepeat:
+		return &Repeat{MaxRounds: DefaultRounds, MaxCost: DefaultLoopCost, MaxTime: DefaultLoopTime, AtLimit: LimitFail}
+	case KindEach:
+		return &Each{AtOnce: 5}
+	}
+	if facts, ok := kinds[k]; ok {
+		return facts.empty()
+	}
+	return nil
+}
+
 // Config is the configuration of one kind of step: a pointer to AI, Review,
 // Branch, Repeat, Each, Parallel, Wait, Event, HTTP, Email, Set, Child, Emit or Stop.
 type Config interface {
@@ -85,6 +100,21 @@ type nested struct {
 	name  string
 	path  string // where the list sits in the document, from its step
 	steps []Step
+}
+
+// innerSlot is a place that is read behind a list of steps inside and sees what
+// those steps gave, too.
+type innerSlot struct {
+	slot
+	list ListKey
+}
+
+// innerSlots are those of a configuration that has such lists.
+func innerSlots(c Config) []innerSlot {
+	if group, ok := c.(interface{ inner() []innerSlot }); ok {
+		return group.inner()
+	}
+	return nil
 }
 
 // slot is one place of a configuration that holds a formula or a text.

@@ -1,5 +1,7 @@
 package pipeline
 
+import "time"
+
 // Limits of a document and of what it may carry. Each is named in the sentence
 // that a person reads when it is passed.
 const (
@@ -44,10 +46,16 @@ const (
 	MaxRounds = 1000
 	// MaxAnswerTokens is the most tokens one model answer may be asked to have.
 	MaxAnswerTokens = 128_000
+	// DefaultRounds, DefaultLoopCost and DefaultLoopTime are what a new loop begins with:
+	// small enough to bound a mistake, in rounds, micro-USD and time.
+	DefaultRounds   = 5
+	DefaultLoopCost = 1_000_000
+	DefaultLoopTime = Duration(time.Hour)
 	// DefaultAnswerTokens is asked of a model where the step names no number.
 	DefaultAnswerTokens = 2048
 )
 
-// Semantics is the number of the rules by which documents written by this build
-// run. Every number that was ever published stays supported.
-const Semantics = 1
+// Semantics is the newest number of the rules by which documents run. Every number
+// that was ever published stays supported: 1 has the kinds that call outside, ask,
+// decide and compute, 2 also those that loop, run side by side, wait and stop.
+const Semantics = 2

@@ -22,13 +22,13 @@ func Outputs(s Step) []Field {
 	case *Branch:
 		return []Field{{Name: "case", Label: "Way taken", Type: TypeText}}
 	case *Repeat:
-		return named("rounds", "reason", "best")
+		return repeatOutputs(c)
 	case *Each:
-		return named("results", "failed")
+		return eachOutputs(c)
 	case *Parallel:
-		return named("results", "combined")
+		return parallelOutputs(c)
 	case *Event:
-		return named("outcome", "data")
+		return eventOutputs()
 	case *HTTP:
 		return named("status", "headers", "body")
 	case *Child:

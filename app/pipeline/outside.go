@@ -57,7 +57,14 @@ type Emit struct {
 	Data []Value `json:"data,omitempty"`
 }
 
-// Event waits for an event. Its output holds "data", or "timeout" in "outcome".
+// What an event's wait came to, found at steps.<id>.outcome.
+const (
+	EventReceived = "received"
+	EventTimeout  = "timeout" // the deadline passed, and the step says to go on
+)
+
+// Event waits for an event. Its output holds "outcome" and "data", which is null where
+// none came in time.
 type Event struct {
 	Name       string         `json:"name"`
 	Key        string         `json:"key,omitempty"` // text that the sender's key must equal

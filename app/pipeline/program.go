@@ -102,6 +102,24 @@ func (n *Node) Set() *CompiledSet { c, _ := n.config.(*CompiledSet); return c }
 // Branch is the compiled configuration of a "branch" step; nil for other kinds.
 func (n *Node) Branch() *CompiledBranch { c, _ := n.config.(*CompiledBranch); return c }
 
+// Repeat is the compiled configuration of a "repeat" step; nil for other kinds.
+func (n *Node) Repeat() *CompiledRepeat { c, _ := n.config.(*CompiledRepeat); return c }
+
+// Each is the compiled configuration of an "each" step; nil for other kinds.
+func (n *Node) Each() *CompiledEach { c, _ := n.config.(*CompiledEach); return c }
+
+// Parallel is the compiled configuration of a "parallel" step; nil for other kinds.
+func (n *Node) Parallel() *CompiledParallel { c, _ := n.config.(*CompiledParallel); return c }
+
+// Wait is the compiled configuration of a "wait" step; nil for other kinds.
+func (n *Node) Wait() *CompiledWait { c, _ := n.config.(*CompiledWait); return c }
+
+// Event is the compiled configuration of an "event" step; nil for other kinds.
+func (n *Node) Event() *CompiledEvent { c, _ := n.config.(*CompiledEvent); return c }
+
+// Stop is the compiled configuration of a "stop" step; nil for other kinds.
+func (n *Node) Stop() *CompiledStop { c, _ := n.config.(*CompiledStop); return c }
+
 // CompiledValue is a named formula.
 type CompiledValue struct {
 	Name    string

@@ -89,8 +89,9 @@ func SaveDraft(ctx context.Context, tx tenants.Tx, id ID, draft Document, by ten
 	return nil
 }
 
-// Publish makes the draft the next version and the live one. A draft with blocking
-// problems is refused with an *Invalid that lists them.
+// Publish makes the draft the next version and the live one, under the number of rules
+// that its kinds of steps need. A draft with blocking problems is refused with an
+// *Invalid that lists them.
 func Publish(ctx context.Context, tx tenants.Tx, id ID, note string, by tenants.UserID) (int, error) {
 	var text string
 	var last int
@@ -110,6 +111,7 @@ func Publish(ctx context.Context, tx tenants.Tx, id ID, note string, by tenants.
 	if blocking := Blocking(Check(document)); len(blocking) > 0 {
 		return 0, &Invalid{Problems: blocking}
 	}
+	document.Semantics = max(document.Semantics, document.needs())
 	return last + 1, insertVersion(ctx, tx, id, last+1, document, note, by)
 }
 
