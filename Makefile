@@ -30,6 +30,10 @@ fuzz: ## Fuzz each parser and rule for a minute
 		done; \
 	done
 
+.PHONY: chaos
+chaos: ## Kill, freeze and crash everything for ten minutes; the result goes to docs/measures/
+	TOLLGATE_CHAOS_REPORT=$(CURDIR)/docs/measures go test ./cmd/tollgate -run '^TestChaos$$' -count=1 -timeout 30m -v
+
 .PHONY: generate
 generate: ## Generate Go code from the templ pages
 	go tool templ generate

@@ -23,6 +23,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
+
+	"tollgate/app/apptest/fault"
 )
 
 // kills is how often the whole program is killed, and how many runs are under way.
@@ -52,18 +54,21 @@ func TestKillOfEverythingAtRandomMoments(t *testing.T) {
 		post.answer(t, program.url)
 		return count(t, database, `SELECT count(*) FROM runs WHERE ended_at IS NULL`) == 0
 	}, 90*time.Second, 250*time.Millisecond, "runs are open")
+	require.GreaterOrEqual(t, count(t, database, `SELECT count(*) FROM runs`), kills)
 	requireSoundRecord(t, database)
 	post.requireRepeatsAreTold(t, database)
 }
 
-// logOpen tells where open runs stand, for whoever reads a failure.
+// openRuns tells where open runs stand, for whoever reads a failure.
+const openRuns = `
+	SELECT format('run %s: step %s %s, try %s, wait %s, slice %s %s, job %s', r.number, s.step_id, s.state, s.attempt,
+		(SELECT w.kind FROM waits w WHERE w.step_run_id = s.id AND w.state = 'open'), l.state, l.fence,
+		(SELECT j.state FROM river.river_job j WHERE j.id = l.job_id))
+	FROM runs r LEFT JOIN step_runs s ON s.run_id = r.id AND s.state IN ('running', 'waiting')
+	LEFT JOIN slices l ON l.run_id = r.id WHERE r.ended_at IS NULL`
+
 func logOpen(t *testing.T, database *pgx.Conn) {
-	rows, err := database.Query(context.Background(), `
-		SELECT format('run %s: step %s %s, try %s, wait %s, slice %s %s, job %s', r.number, s.step_id, s.state, s.attempt,
-			(SELECT w.kind FROM waits w WHERE w.step_run_id = s.id AND w.state = 'open'), l.state, l.fence,
-			(SELECT j.state FROM river.river_job j WHERE j.id = l.job_id))
-		FROM runs r LEFT JOIN step_runs s ON s.run_id = r.id AND s.state IN ('running', 'waiting')
-		LEFT JOIN slices l ON l.run_id = r.id WHERE r.ended_at IS NULL`)
+	rows, err := database.Query(context.Background(), openRuns)
 	if err != nil {
 		return
 	}
@@ -74,12 +79,11 @@ func logOpen(t *testing.T, database *pgx.Conn) {
 }
 
 // requireSoundRecord checks what must hold of the rows, whatever happened on the way.
-func requireSoundRecord(t *testing.T, database *pgx.Conn) {
+func requireSoundRecord(t *testing.T, database fault.Querier) {
 	t.Helper()
-	require.GreaterOrEqual(t, count(t, database, `SELECT count(*) FROM runs`), kills)
 	for what, query := range map[string]string{
 		"runs that did not end well":        `SELECT count(*) FROM runs WHERE state <> 'completed'`,
-		"steps that are open":               `SELECT count(*) FROM step_runs WHERE state IN ('running', 'waiting')`,
+		"steps that are open":               `SELECT count(*) FROM step_runs WHERE ended_at IS NULL`,
 		"steps that were finished twice":    `SELECT count(*) FROM (SELECT 1 FROM attempts WHERE outcome = 'done' GROUP BY tenant_id, step_run_id HAVING count(*) > 1) twice`,
 		"outside steps without a done try":  `SELECT count(*) FROM step_runs s WHERE kind IN ('ai', 'email') AND state = 'done' AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.tenant_id = s.tenant_id AND a.step_run_id = s.id AND a.outcome = 'done')`,
 		"steps that exist twice":            `SELECT count(*) FROM (SELECT 1 FROM step_runs GROUP BY tenant_id, run_id, parent_id, step_id, turn HAVING count(*) > 1) twice`,
@@ -171,7 +175,7 @@ func (p *postOffice) answer(t *testing.T, site string) {
 
 // requireRepeatsAreTold checks that whatever arrived more than once bears one id, and
 // that the record tells of a repeated try.
-func (p *postOffice) requireRepeatsAreTold(t *testing.T, database *pgx.Conn) {
+func (p *postOffice) requireRepeatsAreTold(t *testing.T, database fault.Querier) {
 	t.Helper()
 	arrived := map[string]int{}
 	for _, m := range p.mails {
@@ -342,7 +346,7 @@ func openSuper(t *testing.T, data string) *pgx.Conn {
 	return conn
 }
 
-func count(t *testing.T, conn *pgx.Conn, query string, args ...any) int {
+func count(t *testing.T, conn fault.Querier, query string, args ...any) int {
 	t.Helper()
 	var n int
 	require.NoError(t, conn.QueryRow(t.Context(), query, args...).Scan(&n), query)

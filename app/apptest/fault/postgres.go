@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -41,18 +42,15 @@ func StartPostgres(t testing.TB) *Postgres {
 // URL is the login that owns an empty database and may make roles.
 func (p *Postgres) URL() string { return p.server.URL() }
 
-// Super connects to the same database as a role that sees all rows.
-func (p *Postgres) Super() *pgx.Conn {
+// SuperURL is a login on the same database that sees all rows.
+func (p *Postgres) SuperURL() string {
 	p.t.Helper()
-	config, err := pgx.ParseConfig(p.server.SuperURL())
+	super, err := url.Parse(p.server.SuperURL())
 	require.NoError(p.t, err)
-	own, err := pgx.ParseConfig(p.URL())
+	own, err := url.Parse(p.URL())
 	require.NoError(p.t, err)
-	config.Database = own.Database
-	conn, err := pgx.ConnectConfig(context.Background(), config)
-	require.NoError(p.t, err)
-	p.t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return conn
+	super.Path = own.Path
+	return super.String()
 }
 
 // Crash stops the server at once, without a checkpoint, and returns when the next one
