@@ -107,7 +107,7 @@ func TestCaseS07PostgresRestartsDuringTheTakeOver(t *testing.T) {
 	require.Eventually(t, func() bool { return f.count(`SELECT sum(fence) FROM slices`) > before },
 		30*time.Second, 5*time.Millisecond, "the take-over did not begin")
 	postgres.Crash()
-	f.awaitEnds(60 * time.Second)
+	f.awaitEnds(2 * time.Minute)
 	require.Equal(t, runs, f.count(`SELECT count(*) FROM runs WHERE state = 'completed'`))
 	requireSoundRecord(t, f.super)
 }
