@@ -43,6 +43,7 @@ func startTicks(config Config, jobs engine.Jobs) *ticker {
 	t.run(ctx, config.Log, "beat", engine.BeatEvery, worker.Beat)
 	t.run(ctx, config.Log, "reap", reapEvery, counted(worker.Reap))
 	t.run(ctx, config.Log, "timers", timerEvery, counted(worker.FireTimers))
+	t.run(ctx, config.Log, "events", timerEvery, counted(worker.SpreadEvents))
 	t.run(ctx, config.Log, "watch", watchEvery, func(ctx context.Context) error {
 		_, err := worker.Watch(ctx)
 		return err
@@ -58,6 +59,7 @@ func startTicks(config Config, jobs engine.Jobs) *ticker {
 	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)
 	})
+	t.run(ctx, config.Log, "old events", tidyEvery, counted(worker.PruneEvents))
 	t.run(ctx, config.Log, "workers", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, worker.ForgetWorkers)
 	})

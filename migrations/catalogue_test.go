@@ -203,6 +203,7 @@ var systemGrants = map[string]string{
 	"step_runs":         "SELECT",
 	"waits":             "SELECT",
 	"slices":            "SELECT",
+	"events":            "SELECT (id, key, name, sent_at, spreading, tenant_id)",                                            // spreading and pruning
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open
 	"seats":             "SELECT (id, tenant_id, token_hash)",                                                               // which tenant a link belongs to
 	"mails":             "INSERT, SELECT, UPDATE (attempt, claimed_at, last_error, next_try_at, sent_at, state, worker_id)", // sign-in codes; sending

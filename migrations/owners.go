@@ -24,6 +24,8 @@ var Owners = map[string]string{
 	"slices":              "app/engine",
 	"workers":             "app/engine",
 	"watch_findings":      "app/engine",
+	"events":              "app/engine",
+	"event_uses":          "app/engine",
 
 	"caps":     "billing/ledger",
 	"balances": "billing/ledger",

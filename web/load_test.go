@@ -55,8 +55,8 @@ func (s *site) seedRuns(runs int) engine.RunID {
 		SELECT r.tenant_id, gen_random_uuid(), s.id, t.step_id, t.kind, CASE WHEN s.n %% 10 = 0 THEN t.state ELSE 'done' END, t.output_digest, 1000,
 			t.created_at, t.begun_at, CASE WHEN s.n %% 10 = 0 THEN t.ended_at ELSE now() END
 		FROM seeded s, runs r, step_runs t WHERE r.id = '%s' AND t.run_id = r.id;
-		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind)
-		SELECT tenant_id, gen_random_uuid(), run_id, id, 'event' FROM step_runs WHERE state = 'waiting' AND run_id <> '%s';
+		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, event_name)
+		SELECT tenant_id, gen_random_uuid(), run_id, id, 'event', 'paid' FROM step_runs WHERE state = 'waiting' AND run_id <> '%s';
 		ANALYZE`, runs, model.ID, model.ID, model.ID, model.ID))
 	require.NoError(s.t, err)
 	return model.ID

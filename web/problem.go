@@ -77,6 +77,8 @@ var problems = []struct {
 	{engine.ErrNotLive, problem{status: http.StatusConflict, heading: "This pipeline is not published yet",
 		sentence: "Only a published pipeline can run. Publish it first."}},
 	{engine.ErrEnded, problem{status: http.StatusConflict, heading: "This run has ended already", sentence: "Nothing was changed. Load the run's page to see how it ended."}},
+	{engine.ErrOtherEvent, problem{status: http.StatusConflict, heading: "This was sent before, and said something else",
+		sentence: "An event of this name with the same number is on record, with another key or other data. Nothing was sent. Load the form again and send it from there."}},
 	{engine.ErrNotWaiting, problem{status: http.StatusConflict, heading: "Nobody waits for this any more",
 		sentence: "The step has gone on. Load the run's page to see where it is."}},
 
@@ -144,6 +146,9 @@ func problemByType(err error) (problem, bool) {
 	}
 	if invalid, ok := errors.AsType[*pipeline.Invalid](err); ok && len(invalid.Problems) > 0 {
 		return unfit(invalid.Problems[0].Message), true
+	}
+	if bad, ok := errors.AsType[*engine.BadEvent](err); ok {
+		return unfit(bad.Reason), true
 	}
 	if bad, ok := errors.AsType[*expr.BadJSON](err); ok {
 		return unfit("A value is not JSON that we can take: " + bad.Reason + "."), true

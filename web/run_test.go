@@ -72,7 +72,7 @@ func standings(s *site) map[engine.StandingState]engine.RunID {
 	all[engine.StandingRunning] = begin(drafts)
 
 	// What no kind of step of today leads to, and what only lasts while a call is made.
-	change(`UPDATE waits SET kind = 'event', due_at = now() + interval '3 days' WHERE run_id = $1`, all[engine.StandingWaiting])
+	change(`UPDATE waits SET kind = 'event', event_name = 'paid', due_at = now() + interval '3 days' WHERE run_id = $1`, all[engine.StandingWaiting])
 	change(`UPDATE runs SET state = 'paused' WHERE id = $1`, all[engine.StandingPaused])
 	change(`INSERT INTO step_runs (tenant_id, id, run_id, step_id, kind, state) SELECT tenant_id, gen_random_uuid(), id, 'draft', 'ai', 'running' FROM runs WHERE id = $1`, all[engine.StandingRunning])
 	s.in(tenants.Builder).post(s.at("runs", all[engine.StandingCancelled].String(), "cancel")).is(http.StatusSeeOther)

@@ -21,9 +21,10 @@ type commitment struct {
 	changes []change
 }
 
-// queue turns the changes into guarded statements, in the order of locks: the run, its
-// step runs, waits, money. Any guard that fails makes the whole batch void.
+// queue turns the changes into guarded statements, in the order of locks: events that are
+// waited for, the run, its step runs, waits, money. Any guard that fails makes the whole batch void.
 func (c *commitment) queue(b *tenants.Batch) {
+	c.queueEventLocks(b)
 	c.queueRun(b)
 	if !c.movesOwnStep() {
 		c.queueSliceGuard(b)
@@ -107,9 +108,10 @@ func (c *commitment) queueChange(b *tenants.Batch, entry change) {
 	case openWait:
 		w := entry.wait
 		b.Queue(`
-			INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			c.tenant, tenants.NewID[Wait](), c.run, w.StepRun, w.Kind, w.Due, expr.Preview([]byte(w.Reason), maxMessage))
+			INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason, event_name, event_key)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			c.tenant, tenants.NewID[Wait](), c.run, w.StepRun, w.Kind, w.Due, expr.Preview([]byte(w.Reason), maxMessage),
+			w.EventName, w.EventKey)
 	case settle:
 		entry.queue(b)
 		if entry.abandoned != nil {

@@ -33,13 +33,13 @@
 //     that is about to carry it on. The watchdog finds whatever breaks this.
 //   - Outside calls happen between commits, never inside one, and carry a key that is
 //     the same for each try.
-//   - Locks are taken in one order: run (shared for steps, exclusive for the run's own
-//     state), step runs, waits, ledger, slice, jobs.
+//   - Locks are taken in one order: the keys of events, run (shared for steps, exclusive
+//     for the run's own state), step runs, waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
 // rules), commit.go (how they become rows), drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
-// timer.go and capped.go (what sets a branch going), reap.go and watchdog.go (what
+// event.go with its neighbours, timer.go and capped.go (what sets a branch going), reap.go and watchdog.go (what
 // repairs), cancel.go and giveup.go (what ends a run from outside), read.go (what pages
 // ask), operate.go and watch_findings.go (what operators ask).
 package engine

@@ -176,6 +176,9 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		if err := d.openReviews(ctx, tx, decision.changes); err != nil {
 			return err
 		}
+		if err := d.openEvents(ctx, tx, decision.changes); err != nil {
+			return err
+		}
 		if err := d.leave(ctx, tx, decision.yields); err != nil {
 			return err
 		}

@@ -113,6 +113,9 @@ func (d *drive) loadWaitOutcome(ctx context.Context, tx tenants.Tx) error {
 	case kind == WaitRetry, kind == WaitCap, kind == WaitSlot:
 		d.outcome.kind = again
 		return d.loadCallInput(ctx, tx)
+	case output == nil: // the time came; there is nothing to hand on
+		d.outcome.kind = done
+		return d.scope.put(d.step.StepID, nil)
 	}
 	content, err := Value(ctx, tx, digestFrom(output))
 	if err != nil {

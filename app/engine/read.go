@@ -141,7 +141,7 @@ func Changed(ctx context.Context, tx tenants.Tx, id RunID) (uint64, error) {
 
 func openWaits(ctx context.Context, tx tenants.Tx, id RunID) (map[StepRunID]Wait, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT id, step_run_id, kind, state, due_at, reason, opened_at, closed_at FROM waits
+		SELECT id, step_run_id, kind, state, due_at, reason, event_name, event_key, opened_at, closed_at FROM waits
 		WHERE tenant_id = $1 AND run_id = $2 AND state = 'open'`, tx.Tenant, id)
 	list, err := pgx.CollectRows(rows, scanWait)
 	if err != nil {
@@ -156,7 +156,7 @@ func openWaits(ctx context.Context, tx tenants.Tx, id RunID) (map[StepRunID]Wait
 
 func scanWait(row pgx.CollectableRow) (Wait, error) {
 	var w Wait
-	err := row.Scan(&w.ID, &w.StepRun, &w.Kind, &w.State, &w.Due, &w.Reason, &w.OpenedAt, &w.ClosedAt)
+	err := row.Scan(&w.ID, &w.StepRun, &w.Kind, &w.State, &w.Due, &w.Reason, &w.EventName, &w.EventKey, &w.OpenedAt, &w.ClosedAt)
 	return w, err
 }
 

@@ -64,6 +64,7 @@ const (
 	ClassNobody      = "nobody_to_ask" // a review without anybody who may decide
 	ClassBadReview   = "bad_review"    // a review's question cannot be asked as it came out
 	ClassExpired     = "expired"       // a deadline passed without an answer
+	ClassTooFar      = "too_far"       // a wait that the run cannot live to see the end of
 	ClassTooLarge    = "too_large"     // a value beyond the limit
 	ClassInterrupted = "interrupted"   // the worker died or was stopped in the middle
 	ClassNoPrice     = "no_price"      // the price of a model is not known, so it may not be called

@@ -95,14 +95,16 @@ const (
 
 // Wait is a durable promise to wake a step run.
 type Wait struct {
-	ID       WaitID
-	StepRun  StepRunID
-	Kind     WaitKind
-	State    string // open, done, expired, cancelled
-	Due      *time.Time
-	Reason   string // why, in words for people
-	OpenedAt time.Time
-	ClosedAt *time.Time
+	ID        WaitID
+	StepRun   StepRunID
+	Kind      WaitKind
+	State     string // open, done, expired, cancelled
+	Due       *time.Time
+	Reason    string // why, in words for people
+	EventName string // of the event that is waited for
+	EventKey  string // which the event's key must equal
+	OpenedAt  time.Time
+	ClosedAt  *time.Time
 }
 
 // SliceID identifies a slice.

@@ -13,11 +13,13 @@ import (
 
 // dueWait is an open wait whose time has come.
 type dueWait struct {
-	Tenant tenants.ID
-	Step   StepRunID
-	Kind   WaitKind
-	Due    time.Time
-	ID     WaitID
+	Tenant    tenants.ID
+	Step      StepRunID
+	Kind      WaitKind
+	Due       time.Time
+	ID        WaitID
+	EventName string
+	EventKey  string
 }
 
 // duePage is how many due waits are read at a time.
@@ -52,7 +54,7 @@ func (e *Engine) dueAfter(ctx context.Context, last dueWait) ([]dueWait, error) 
 	var due []dueWait
 	err := e.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
 		rows, _ := tx.Query(ctx, `
-			SELECT tenant_id, step_run_id, kind, due_at, id FROM waits
+			SELECT tenant_id, step_run_id, kind, due_at, id, event_name, event_key FROM waits
 			WHERE state = 'open' AND due_at <= clock_timestamp() AND ($2::uuid IS NULL OR (due_at, id) > ($1, $2::uuid))
 			ORDER BY due_at, id LIMIT $3`, last.Due, last.ID, duePage)
 		var err error
@@ -66,8 +68,11 @@ func (e *Engine) dueAfter(ctx context.Context, last dueWait) ([]dueWait, error) 
 }
 
 func (e *Engine) fire(ctx context.Context, tx tenants.Tx, due dueWait) error {
-	if due.Kind == WaitReview {
+	switch due.Kind {
+	case WaitReview:
 		return e.expireReview(ctx, tx, due.Step)
+	case WaitEvent:
+		return e.expireEvent(ctx, tx, due)
 	}
 	return e.wake(ctx, tx, waking{step: due.Step, state: "done"})
 }
