@@ -39,7 +39,8 @@
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
 // rules), commit.go (how they become rows), drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
-// event.go with its neighbours, timer.go and capped.go (what sets a branch going), reap.go and watchdog.go (what
-// repairs), cancel.go and giveup.go (what ends a run from outside), read.go (what pages
-// ask), operate.go and watch_findings.go (what operators ask).
+// event.go with its neighbours, timer.go and capped.go (what sets a branch going),
+// reap.go and watchdog.go (what repairs), cancel.go and giveup.go (what ends a run from
+// outside), read.go (what pages ask), operate.go and watch_findings.go (what operators
+// ask).
 package engine

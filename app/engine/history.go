@@ -22,7 +22,7 @@ type History struct {
 func HistoryOf(ctx context.Context, tx tenants.Tx, id RunID) (History, error) {
 	h := History{Waits: map[StepRunID][]Wait{}, Attempts: map[StepRunID][]Attempt{}}
 	rows, _ := tx.Query(ctx, `
-		SELECT id, step_run_id, kind, state, due_at, reason, opened_at, closed_at FROM waits
+		SELECT `+waitColumns+` FROM waits
 		WHERE tenant_id = $1 AND run_id = $2 ORDER BY opened_at, id`, tx.Tenant, id)
 	waits, err := pgx.CollectRows(rows, scanWait)
 	if err != nil {

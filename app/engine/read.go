@@ -141,7 +141,7 @@ func Changed(ctx context.Context, tx tenants.Tx, id RunID) (uint64, error) {
 
 func openWaits(ctx context.Context, tx tenants.Tx, id RunID) (map[StepRunID]Wait, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT id, step_run_id, kind, state, due_at, reason, event_name, event_key, opened_at, closed_at FROM waits
+		SELECT `+waitColumns+` FROM waits
 		WHERE tenant_id = $1 AND run_id = $2 AND state = 'open'`, tx.Tenant, id)
 	list, err := pgx.CollectRows(rows, scanWait)
 	if err != nil {
@@ -153,6 +153,8 @@ func openWaits(ctx context.Context, tx tenants.Tx, id RunID) (map[StepRunID]Wait
 	}
 	return waits, nil
 }
+
+const waitColumns = `id, step_run_id, kind, state, due_at, reason, event_name, event_key, opened_at, closed_at`
 
 func scanWait(row pgx.CollectableRow) (Wait, error) {
 	var w Wait
