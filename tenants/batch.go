@@ -30,9 +30,14 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 	}
 	return retried(ctx, func() error {
 		all := &pgx.Batch{}
-		all.Queue(`SELECT set_config('app.tenant_id', $1, true)`, tenant.String())
+		all.Queue(`SELECT `+db.binding(), tenant.String())
 		all.QueuedQueries = append(all.QueuedQueries, b.unsent()...)
-		if err := db.app.SendBatch(ctx, all).Close(); err != nil {
+		conn, err := acquired(ctx, db.app)
+		if err != nil {
+			return fmt.Errorf("commit a batch: %w", err)
+		}
+		defer conn.Release()
+		if err := conn.SendBatch(ctx, all).Close(); err != nil {
 			return fmt.Errorf("commit a batch: %w", err)
 		}
 		return nil

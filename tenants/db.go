@@ -2,11 +2,8 @@ package tenants
 
 import (
 	"context"
-	"fmt"
-	"time"
+	"errors"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -30,12 +27,13 @@ type Config struct {
 type DB struct {
 	app    *pgxpool.Pool
 	system *pgxpool.Pool
+	pooled bool // the app's connections go through a pooler; see pooler.go
 }
 
 // Open connects both pools and checks that neither works as a role that row-level
 // security does not bind.
 func Open(ctx context.Context, config Config) (*DB, error) {
-	app, err := openPool(ctx, config.URL, appRole, defaulted(config.AppConns, 16))
+	app, pooled, err := openApp(ctx, config.URL, defaulted(config.AppConns, 16))
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +41,12 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 	if url == "" {
 		url = config.URL
 	}
-	system, err := openPool(ctx, url, systemRole, defaulted(config.SysConns, 8))
+	system, err := openSystem(ctx, url, defaulted(config.SysConns, 8))
 	if err != nil {
 		app.Close()
 		return nil, err
 	}
-	db := &DB{app: app, system: system}
+	db := &DB{app: app, system: system, pooled: pooled}
 	if err := db.checkRoles(ctx); err != nil {
 		db.Close()
 		return nil, err
@@ -66,40 +64,18 @@ func (db *DB) Close() {
 // Nothing else may use it: work of ours goes through InSystemTx.
 func (db *DB) System() *pgxpool.Pool { return db.system }
 
-// Ping tells whether both pools reach the database.
+// Ping tells whether both pools reach a database that takes changes.
 func (db *DB) Ping(ctx context.Context) error {
-	if err := db.app.Ping(ctx); err != nil {
-		return err
+	for _, pool := range []*pgxpool.Pool{db.app, db.system} {
+		var readOnly string
+		if err := pool.QueryRow(ctx, `SHOW transaction_read_only`).Scan(&readOnly); err != nil {
+			return err
+		}
+		if readOnly == "on" {
+			return errors.New("the database takes no changes just now")
+		}
 	}
-	return db.system.Ping(ctx)
-}
-
-func openPool(ctx context.Context, url, role string, conns int32) (*pgxpool.Pool, error) {
-	config, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return nil, fmt.Errorf("read DATABASE_URL: %w", err)
-	}
-	config.MaxConns = conns
-	config.ConnConfig.ConnectTimeout = 5 * time.Second
-	config.ConnConfig.RuntimeParams["application_name"] = "tollgate " + role
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		readTimesAsUTC(conn)
-		_, err := conn.Exec(ctx, "SET ROLE "+role)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the database: %w", err)
-	}
-	return pool, nil
-}
-
-// readTimesAsUTC spares every reader a conversion: pgx would give times in the zone of
-// the machine.
-func readTimesAsUTC(conn *pgx.Conn) {
-	conn.TypeMap().RegisterType(&pgtype.Type{
-		Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
-	})
+	return nil
 }
 
 func defaulted(value, fallback int32) int32 {

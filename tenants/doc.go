@@ -19,7 +19,11 @@
 // Callbacks may run more than once (a deadlock or serialization failure is retried),
 // and no outside call is made while a transaction is open.
 //
-// Reading order: id.go, db.go, tx.go, batch.go, boot.go; then tenant.go, role.go,
+// Connections to a server that takes no changes are left, a transaction that stands still
+// is ended by the server, and nobody waits for a free connection for ever. Behind a pooler
+// that shares sessions nothing is set on a session.
+//
+// Reading order: id.go, db.go, tx.go, batch.go, pool.go, pooler.go, boot.go; then tenant.go, role.go,
 // member.go, people.go; email.go, login.go, login_limit.go, session.go, secret.go;
 // audit.go; demo.go.
 package tenants

@@ -29,15 +29,16 @@ func IsTrouble(err error) bool {
 }
 
 // troubled tells it by SQLSTATE: the class of broken connections, that of missing
-// resources, that of an operator's stop without a cancelled statement, and races that
-// outlasted their tries.
+// resources, that of an operator's stop without a cancelled statement, a server that
+// takes no changes, as after a fail-over, a transaction that the server ended because we
+// stood still in it, and races that outlasted their tries.
 func troubled(code string) bool {
-	const statementCancelled = "57014"
+	const statementCancelled, idleInTransaction = "57014", "25P03"
 	switch {
 	case len(code) != 5 || code == statementCancelled:
 		return false
 	case code[:2] == "08", code[:2] == "53", code[:2] == "57":
 		return true
 	}
-	return code == serializationFailure || code == deadlock
+	return code == serializationFailure || code == deadlock || code == readOnlyServer || code == idleInTransaction
 }

@@ -17,7 +17,7 @@ import (
 func TestTroubleIsToldFromRefusals(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]bool{
-		"57P01": true, "57P03": true, "53300": true, "08006": true, "40P01": true, "40001": true,
+		"57P01": true, "57P03": true, "53300": true, "08006": true, "40P01": true, "40001": true, "25006": true, "25P03": true,
 		"57014": false, "23505": false, "TG001": false, "TG002": false, "22P02": false, "42P01": false, "": false,
 	} {
 		err := fmt.Errorf("commit: %w", &pgconn.PgError{Code: code})

@@ -34,17 +34,26 @@ func (db *DB) InTx(ctx context.Context, tenant ID, fn func(context.Context, Tx) 
 	if tenant.IsZero() {
 		return errors.New("a tenant transaction needs a tenant")
 	}
-	const begin = `SELECT set_config('app.tenant_id', $1, true), now()`
 	return retried(ctx, func() error {
 		return within(ctx, db.app, func(tx pgx.Tx) error {
 			var ignored string
 			var now time.Time
-			if err := tx.QueryRow(ctx, begin, tenant.String()).Scan(&ignored, &now); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT `+db.binding()+`, now()`, tenant.String()).Scan(&ignored, &now); err != nil {
 				return fmt.Errorf("name the transaction's tenant: %w", err)
 			}
 			return fn(ctx, Tx{Tx: tx, Tenant: tenant, Now: now.UTC()})
 		})
 	})
+}
+
+// binding is the expression that binds a transaction to the tenant $1. Behind a pooler it
+// takes on the role as well, which elsewhere the connection has.
+func (db *DB) binding() string {
+	if db.pooled {
+		return `set_config('app.tenant_id', $1, true) || set_config('role', '` + appRole + `', true)
+			|| set_config('idle_in_transaction_session_timeout', '` + idleLimit + `', true)`
+	}
+	return `set_config('app.tenant_id', $1, true)`
 }
 
 // InSystemTx is InTx for work across tenants.
@@ -63,7 +72,12 @@ func (db *DB) InSystemTx(ctx context.Context, fn func(context.Context, SystemTx)
 // within begins, runs, and commits or rolls back. The roll-back gets a context of its
 // own: a cancelled request must still give its connection back clean.
 func within(ctx context.Context, pool *pgxpool.Pool, fn func(pgx.Tx) error) error {
-	tx, err := pool.Begin(ctx)
+	conn, err := acquired(ctx, pool)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	defer conn.Release()
+	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}

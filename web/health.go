@@ -10,12 +10,12 @@ import (
 // does not get healthy processes restarted.
 func (s *Server) alive(v *visit) error { return v.String(http.StatusOK, "ok\n") }
 
-// ready tells that the process can do its work: the database answers and has the shape
-// that this build needs.
+// ready tells that the process can do its work: the database answers, takes changes, and
+// has the shape that this build needs.
 func (s *Server) ready(v *visit) error {
 	if err := s.DB.Ping(v.ctx()); err != nil {
 		s.Log.WarnContext(v.ctx(), "not ready", "error", err)
-		return v.String(http.StatusServiceUnavailable, "the database does not answer\n")
+		return v.String(http.StatusServiceUnavailable, "the database does not answer, or takes no changes\n")
 	}
 	if s.Outdated != nil {
 		outdated, err := s.Outdated(v.ctx())

@@ -30,7 +30,7 @@ func serveWeb(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	log.Info("serving pages", slog.Any("config", p.config))
+	log.Info("serving pages", slog.Any("config", p.config), slog.String("database", r.db.Mode()))
 	pages := listen(socket, server.Handler(), log)
 	pages.server.RegisterOnShutdown(server.EndStreams)
 	broken := pages.wait(ctx)
@@ -54,12 +54,12 @@ func serveWork(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	health := listen(socket, healthOnly(), log)
+	health := listen(socket, healthOnly(r.db), log)
 	_, process, err := r.startWork(ctx, p.config.Slices, p.config.Drain)
 	if err != nil {
 		return err
 	}
-	log.Info("driving runs", slog.Any("config", p.config))
+	log.Info("driving runs", slog.Any("config", p.config), slog.String("database", r.db.Mode()))
 	broken := health.wait(ctx)
 	if err := process.Stop(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("stop work: %w", err)
@@ -70,14 +70,30 @@ func serveWork(ctx context.Context, p *program) error {
 	return broken
 }
 
-// healthOnly answers the check that the process is up.
-func healthOnly() http.Handler {
+// healthOnly answers the checks that the process is up, and that it can work: its
+// database answers and takes changes.
+func healthOnly(db *tenants.DB) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("ok\n"))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), readyPatience)
+		defer cancel()
+		if err := db.Ping(ctx); err != nil {
+			sayHealth(w, http.StatusServiceUnavailable, "the database does not answer, or takes no changes")
+			return
+		}
+		sayHealth(w, http.StatusOK, "ready")
 	})
 	return mux
+}
+
+// readyPatience is how long the check waits for the database.
+const readyPatience = 5 * time.Second
+
+func sayHealth(w http.ResponseWriter, status int, words string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintln(w, words)
 }
 
 // production wires the rooms by the environment, and refuses to run ahead of the

@@ -1,0 +1,123 @@
+package tenants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A pooler such as pgbouncer may stand before the database. Where it lends a server
+// session for one transaction only, whatever is set on a session, its role above all,
+// would reach strangers, and what was prepared there is not found again. So behind any
+// pooler the app's role is taken on within each transaction, and no statement is
+// prepared by name. River's client, which is on the system's pool, needs sessions of its
+// own; there a pooler that shares them is refused.
+//
+// The server tells its process at the start of a session. A pooler tells a number of its
+// own instead, and that is how it is recognised, before anything is set.
+
+// errPooler tells that the other end of a connection is a pooler.
+var errPooler = errors.New("the connection goes through a pooler")
+
+// settle sets up a session of our own, or leaves it as it is where it is a pooler's.
+const settle = `
+	SELECT pg_backend_pid() = $1, CASE WHEN pg_backend_pid() = $1 OR $4
+		THEN set_config('role', $2, false) || set_config('idle_in_transaction_session_timeout', $3, false) END`
+
+// asRole gives connections a role for good. sessions says that a pooler, if there is
+// one, is known to lend each connection a session of its own.
+func asRole(role string, sessions bool) func(context.Context, *pgx.Conn) error {
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		readTimesAsUTC(conn)
+		var direct bool
+		var ignored *string
+		err := conn.QueryRow(ctx, settle, pgx.QueryExecModeExec, int32(conn.PgConn().PID()), role, idleLimit, sessions).Scan(&direct, &ignored)
+		if err == nil && !direct && !sessions {
+			return errPooler
+		}
+		return err
+	}
+}
+
+// openApp opens the pool for tenants' work, and tells whether it goes through a pooler.
+func openApp(ctx context.Context, url string, conns int32) (*pgxpool.Pool, bool, error) {
+	config, err := poolConfig(url, appRole, conns)
+	if err != nil {
+		return nil, false, err
+	}
+	config.AfterConnect = asRole(appRole, false)
+	pool, err := openPool(ctx, config)
+	if !errors.Is(err, errPooler) {
+		return pool, false, err
+	}
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		readTimesAsUTC(conn)
+		return nil
+	}
+	pool, err = openPool(ctx, config)
+	return pool, true, err
+}
+
+// openSystem opens the pool for cross-tenant work and River.
+func openSystem(ctx context.Context, url string, conns int32) (*pgxpool.Pool, error) {
+	config, err := poolConfig(url, systemRole, conns)
+	if err != nil {
+		return nil, err
+	}
+	config.AfterConnect = asRole(systemRole, false)
+	pool, err := openPool(ctx, config)
+	if !errors.Is(err, errPooler) {
+		return pool, err
+	}
+	shares, err := sharesSessions(ctx, config.ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	if shares {
+		return nil, errors.New("the system's connections go through a pooler that shares sessions between transactions: set TOLLGATE_SYSTEM_DATABASE_URL to an address of Postgres itself, or of a pooler in session mode")
+	}
+	config.AfterConnect = asRole(systemRole, true)
+	return openPool(ctx, config)
+}
+
+// sharesSessions tells whether two connections at once meet the same session, or one
+// meets several.
+func sharesSessions(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
+	owners := map[int32]int{} // which of our connections met a session of the server
+	var conns []*pgx.Conn
+	for range 2 {
+		conn, err := pgx.ConnectConfig(ctx, config)
+		if err != nil {
+			return false, fmt.Errorf("connect to the database: %w", err)
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		conns = append(conns, conn)
+	}
+	met := make([]int32, len(conns))
+	for range 3 {
+		for n, conn := range conns {
+			var session int32
+			if err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeExec).Scan(&session); err != nil {
+				return false, fmt.Errorf("look at the pooler: %w", err)
+			}
+			owner, known := owners[session]
+			if known && owner != n || met[n] != 0 && met[n] != session {
+				return true, nil
+			}
+			owners[session], met[n] = n, session
+		}
+	}
+	return false, nil
+}
+
+// Mode says in words how the database is reached, for whoever starts the program.
+func (db *DB) Mode() string {
+	if db.pooled {
+		return "through a pooler: roles within each transaction, no prepared statements"
+	}
+	return "direct: sessions of our own, prepared statements"
+}
