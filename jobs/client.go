@@ -20,9 +20,15 @@ import (
 // Client is River's client on Postgres.
 type Client = river.Client[pgx.Tx]
 
-// NewInserter makes a client that only adds jobs, for processes that serve pages and
-// for the rooms, which are made before the workers are.
-func NewInserter(db *tenants.DB) (*Client, error) {
+// Inserter only adds jobs, for processes that serve pages and for the rooms, which are
+// made before the workers are.
+type Inserter struct {
+	*Client
+	db *tenants.DB
+}
+
+// NewInserter makes an inserter.
+func NewInserter(db *tenants.DB) (*Inserter, error) {
 	client, err := river.NewClient(riverpgxv5.New(db.System()), &river.Config{
 		Schema:              migrations.RiverSchema,
 		SkipUnknownJobCheck: true,
@@ -30,7 +36,21 @@ func NewInserter(db *tenants.DB) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client that adds jobs: %w", err)
 	}
-	return client, nil
+	return &Inserter{client, db}, nil
+}
+
+// Announce tells all processes that work a queue that there are jobs in it. The topic
+// and the words are those that River's producers listen to. It is a transaction of its
+// own, since notifying ones commit one after the other; it changes nothing, so it need
+// not wait for the disk either.
+func (i *Inserter) Announce(ctx context.Context, queue string) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
+	batch.Queue(`SELECT pg_notify($1, json_build_object('queue', $2::text)::text)`, migrations.RiverSchema+".river_insert", queue)
+	if err := i.db.System().SendBatch(ctx, batch).Close(); err != nil {
+		return fmt.Errorf("announce jobs: %w", err)
+	}
+	return nil
 }
 
 // Config is what a working process works with.
@@ -64,10 +84,7 @@ func newClient(config Config) (*Client, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &sliceWorker{worker: config.Worker})
 	river.AddWorker(workers, &mailWorker{db: config.DB, outbox: config.Outbox, id: config.Worker.ID})
-	slices, patience := config.Slices, config.Patience
-	if slices == 0 {
-		slices = defaultSlices
-	}
+	patience := config.Patience
 	if patience == 0 {
 		patience = defaultPatience
 	}
@@ -75,7 +92,7 @@ func newClient(config Config) (*Client, error) {
 		ID:                          config.Worker.ID.String(),
 		Schema:                      migrations.RiverSchema,
 		Logger:                      config.Log,
-		Queues:                      queues(slices),
+		Queues:                      queues(config.Worker.Slots),
 		Workers:                     workers,
 		FetchCooldown:               clientCooldown,
 		FetchPollInterval:           clientCooldown,
@@ -131,6 +148,10 @@ type Process struct {
 // Start begins to work. The first beat comes before the first job, so that nobody takes
 // this worker for dead.
 func Start(ctx context.Context, config Config) (*Process, error) {
+	config.Worker.Slots = config.Slices
+	if config.Slices == 0 {
+		config.Worker.Slots = defaultSlices
+	}
 	if err := config.Worker.Beat(ctx); err != nil {
 		return nil, err
 	}

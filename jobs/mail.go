@@ -41,7 +41,7 @@ func (w *mailWorker) Work(ctx context.Context, job *river.Job[mail.SendMail]) er
 
 // recoverMails sends on what dead workers left: mails that they were sending, and jobs
 // that they had fetched and not begun.
-func recoverMails(ctx context.Context, config Config, jobs engine.Jobs) (int, error) {
+func recoverMails(ctx context.Context, config Config, jobs *Client) (int, error) {
 	recovered := 0
 	err := config.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
 		dead, err := config.Worker.Dead(ctx, tx)
@@ -64,7 +64,7 @@ func recoverMails(ctx context.Context, config Config, jobs engine.Jobs) (int, er
 
 // readdMailJobs replaces the jobs that dead workers had fetched. A job too many does no
 // harm: whoever comes second finds the mail claimed or sent.
-func readdMailJobs(ctx context.Context, tx tenants.SystemTx, jobs engine.Jobs, dead []engine.WorkerID) (int, error) {
+func readdMailJobs(ctx context.Context, tx tenants.SystemTx, jobs *Client, dead []engine.WorkerID) (int, error) {
 	rows, _ := tx.Query(ctx, `
 		SELECT id, args, metadata FROM river.river_job
 		WHERE state = 'running' AND kind = 'send_mail' AND NOT metadata ? 'cancel_attempted_at'

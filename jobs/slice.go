@@ -2,13 +2,9 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivertype"
 
 	"tollgate/app/engine"
 	"tollgate/tenants"
@@ -33,7 +29,9 @@ func (w *sliceWorker) Work(ctx context.Context, job *river.Job[engine.DriveSlice
 	return err
 }
 
-// sliceJob lets the engine complete a job in the transaction that ends its slice.
+// sliceJob is a job as the engine sees it. Its completion is left to River's completer,
+// which writes many at once: should that get lost, the job is run again and finds that
+// its slice has gone on.
 type sliceJob struct{ job *river.Job[engine.DriveSlice] }
 
 func (j sliceJob) ID() int64 { return j.job.ID }
@@ -45,14 +43,4 @@ func (j sliceJob) LastError() string {
 		return ""
 	}
 	return j.job.Errors[len(j.job.Errors)-1].Error
-}
-
-// Complete marks the job done. A job that was cancelled meanwhile, because its slice
-// was taken over, is done as well.
-func (j sliceJob) Complete(ctx context.Context, tx pgx.Tx) error {
-	_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, j.job)
-	if errors.Is(err, rivertype.ErrNotFound) {
-		return nil
-	}
-	return err
 }

@@ -36,10 +36,11 @@ const (
 // tickLimit bounds one tick, so that a database that hangs cannot silence the others.
 const tickLimit = 30 * time.Second
 
-func startTicks(config Config, jobs engine.Jobs) *ticker {
+func startTicks(config Config, jobs *Client) *ticker {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &ticker{cancel: cancel}
 	worker := config.Worker
+	t.done.Go(func() { worker.Pump(ctx, engine.PumpEvery) })
 	t.run(ctx, config.Log, "beat", engine.BeatEvery, worker.Beat)
 	t.run(ctx, config.Log, "reap", reapEvery, counted(worker.Reap))
 	t.run(ctx, config.Log, "timers", timerEvery, counted(worker.FireTimers))

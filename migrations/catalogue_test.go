@@ -202,8 +202,10 @@ var systemGrants = map[string]string{
 	"runs":              "SELECT",
 	"step_runs":         "SELECT",
 	"waits":             "SELECT",
-	"slices":            "SELECT",
-	"events":            "SELECT (id, key, name, sent_at, spreading, tenant_id)",                                            // spreading and pruning
+	"slices":            "SELECT, UPDATE (crowded, dispatched_at, state)",        // giving slots
+	"events":            "SELECT (id, key, name, sent_at, spreading, tenant_id)", // spreading and pruning
+	"tenant_quotas":     "SELECT",
+	"tenant_turns":      "INSERT, SELECT, UPDATE",
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open
 	"seats":             "SELECT (id, tenant_id, token_hash)",                                                               // which tenant a link belongs to
 	"mails":             "INSERT, SELECT, UPDATE (attempt, claimed_at, last_error, next_try_at, sent_at, state, worker_id)", // sign-in codes; sending

@@ -10,6 +10,7 @@ var Owners = map[string]string{
 	"login_codes":   "tenants",
 	"sessions":      "tenants",
 	"audit_entries": "tenants",
+	"tenant_quotas": "tenants",
 
 	"pipelines":         "app/pipeline",
 	"pipeline_versions": "app/pipeline",
@@ -22,6 +23,7 @@ var Owners = map[string]string{
 	"attempts":            "app/engine",
 	"waits":               "app/engine",
 	"slices":              "app/engine",
+	"tenant_turns":        "app/engine",
 	"workers":             "app/engine",
 	"watch_findings":      "app/engine",
 	"events":              "app/engine",

@@ -17,7 +17,14 @@ type Tx struct {
 	pgx.Tx
 	Tenant ID
 	Now    time.Time // the database's clock at the transaction's begin, in UTC
+
+	committed *[]func()
 }
+
+// AfterCommit has fn called once the transaction is committed, and not at all if it is
+// not. It is for telling others that there is something to look at; what must happen
+// belongs into the transaction.
+func (tx Tx) AfterCommit(fn func()) { *tx.committed = append(*tx.committed, fn) }
 
 // SystemTx is a transaction across tenants, as the system role: it may touch only the
 // tables whose policies name that role.
@@ -34,16 +41,25 @@ func (db *DB) InTx(ctx context.Context, tenant ID, fn func(context.Context, Tx) 
 	if tenant.IsZero() {
 		return errors.New("a tenant transaction needs a tenant")
 	}
-	return retried(ctx, func() error {
+	var committed []func()
+	err := retried(ctx, func() error {
+		committed = nil
 		return within(ctx, db.app, func(tx pgx.Tx) error {
 			var ignored string
 			var now time.Time
 			if err := tx.QueryRow(ctx, `SELECT `+db.binding()+`, now()`, tenant.String()).Scan(&ignored, &now); err != nil {
 				return fmt.Errorf("name the transaction's tenant: %w", err)
 			}
-			return fn(ctx, Tx{Tx: tx, Tenant: tenant, Now: now.UTC()})
+			return fn(ctx, Tx{Tx: tx, Tenant: tenant, Now: now.UTC(), committed: &committed})
 		})
 	})
+	if err != nil {
+		return err
+	}
+	for _, fn := range committed {
+		fn()
+	}
+	return nil
 }
 
 // binding is the expression that binds a transaction to the tenant $1. Behind a pooler it
@@ -67,6 +83,13 @@ func (db *DB) InSystemTx(ctx context.Context, fn func(context.Context, SystemTx)
 			return fn(ctx, SystemTx{Tx: tx, Now: now.UTC()})
 		})
 	})
+}
+
+// SystemLook reads one row across tenants with a single statement. It is for looks that
+// are made many times a second and mostly find nothing: a transaction around one would
+// cost four times as much.
+func (db *DB) SystemLook(ctx context.Context, query string, args ...any) pgx.Row {
+	return db.system.QueryRow(ctx, query, args...)
 }
 
 // within begins, runs, and commits or rolls back. The roll-back gets a context of its

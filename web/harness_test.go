@@ -173,8 +173,11 @@ func (s *site) start(in workspace, id pipeline.ID, input any) engine.Run {
 func (s *site) work() {
 	s.t.Helper()
 	worker := s.engine.NewWorker("test")
+	worker.Slots = 100
 	require.NoError(s.t, worker.Beat(s.t.Context()))
 	for range 1000 {
+		_, err := s.engine.PumpOnce(s.t.Context())
+		require.NoError(s.t, err)
 		args := s.jobs.take()
 		switch job := args.(type) {
 		case nil:
@@ -227,6 +230,21 @@ func (j *jobs) InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts
 	return inserted, err
 }
 
+func (j *jobs) InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
+	inserted, err := j.Client.InsertManyTx(ctx, tx, params)
+	if err == nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		for _, one := range params {
+			j.waiting = append(j.waiting, one.Args)
+		}
+	}
+	return inserted, err
+}
+
+// Announce wakes nobody: the tests take the jobs themselves.
+func (j *jobs) Announce(context.Context, string) error { return nil }
+
 func (j *jobs) take() river.JobArgs {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -240,10 +258,9 @@ func (j *jobs) take() river.JobArgs {
 
 type doneJob struct{}
 
-func (doneJob) ID() int64                              { return 1 }
-func (doneJob) Tries() int                             { return 1 }
-func (doneJob) LastError() string                      { return "" }
-func (doneJob) Complete(context.Context, pgx.Tx) error { return nil }
+func (doneJob) ID() int64         { return 1 }
+func (doneJob) Tries() int        { return 1 }
+func (doneJob) LastError() string { return "" }
 
 // answers stands for the world outside: model providers and mail servers. It says what
 // it was told to say.

@@ -89,7 +89,7 @@ func (c *commitment) movesOwnStep() bool {
 func (c *commitment) queueSliceGuard(b *tenants.Batch) {
 	b.Queue(`
 		SELECT require_one((SELECT count(*) FROM (
-			SELECT 1 FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND state = 'running' FOR SHARE) slice))`,
+			SELECT 1 FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND `+stateByKey+` = 'running' FOR SHARE) slice))`,
 		c.tenant, c.slice, c.fence)
 }
 

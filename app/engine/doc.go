@@ -20,10 +20,17 @@
 //
 // One River job drives one slice: it carries one branch of one run through its ready
 // steps. The commit that finishes a step also begins the next. The slice ends when the
-// branch waits or ends, or has had its share of time; that transaction also completes
-// the job and adds the job that follows. Every worker beats; a slice whose worker fell
-// silent is taken over under a higher fence, and a commit with an older fence changes
-// nothing.
+// branch waits or ends; where others wait for its slot, it is handed back behind a step.
+// Every worker beats; a slice whose worker fell silent is taken over under a higher
+// fence, and a commit with an older fence changes nothing. A job is not the truth, the
+// slice is: a job that is run again finds its slice gone on.
+//
+// # Slots
+//
+// A slice is born ready, without a job. The pump gives ready slices slots and jobs: to
+// the tenant that was not served for longest, within the tenant's quota, the window of
+// the list around the slice, and what the live workers can drive. Only one pass is made
+// at a time in the whole installation, so none of these limits is ever passed.
 //
 // # Invariants
 //
@@ -40,7 +47,7 @@
 // rules), commit.go (how they become rows), drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, timer.go and capped.go (what sets a branch going),
-// reap.go and watchdog.go (what repairs), cancel.go and giveup.go (what ends a run from
-// outside), read.go (what pages ask), operate.go and watch_findings.go (what operators
-// ask).
+// pump.go, pump_look.go and pump_allot.go (which slice is next), reap.go and watchdog.go
+// (what repairs), cancel.go and giveup.go (what ends a run from outside), read.go (what
+// pages ask), operate.go and watch_findings.go (what operators ask).
 package engine

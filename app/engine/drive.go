@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
 	"tollgate/billing/ledger"
@@ -19,15 +17,7 @@ type Job interface {
 	ID() int64
 	Tries() int        // which try of the job this is, from 1
 	LastError() string // what the try before came to; empty at the first
-	// Complete marks the job done inside the transaction that ends the slice.
-	Complete(ctx context.Context, tx pgx.Tx) error
 }
-
-// How long one job may carry a slice before others get their turn.
-const (
-	maxSteps = 50
-	maxTime  = time.Second
-)
 
 // drive is one slice on its way through a job.
 type drive struct {
@@ -71,6 +61,7 @@ func (w *Worker) Drive(ctx context.Context, args DriveSlice, job Job) error {
 	}
 	switch {
 	case errors.Is(err, errStale), errors.Is(err, errEnded):
+		d.roomMade()
 		return nil
 	case ctx.Err() != nil, errors.Is(err, errStopping):
 		return d.abandon(ctx)
@@ -157,8 +148,8 @@ func asked(decision decision) string {
 	return ""
 }
 
-// tryWrite commits the changes: alone where the slice goes on, with the slice's end and
-// the job's where it does not.
+// tryWrite commits the changes: alone where the slice goes on, with the slice's end
+// where it does not. Its job needs no word here: run again, it would find nothing.
 func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 	c := &commitment{
 		tenant: d.tenant, run: d.run.ID, slice: d.slice.id, fence: d.slice.fence,
@@ -179,14 +170,11 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		if err := d.openEvents(ctx, tx, decision.changes); err != nil {
 			return err
 		}
-		if err := d.leave(ctx, tx, decision.yields); err != nil {
-			return err
-		}
-		return d.job.Complete(ctx, tx.Tx)
+		return d.leave(ctx, tx, decision.yields)
 	})
 }
 
-// leave ends the slice, or gives it to a new job where it only yields.
+// leave ends the slice, or gives it back where it only yields.
 func (d *drive) leave(ctx context.Context, tx tenants.Tx, yields bool) error {
 	if yields {
 		return d.handOver(ctx, tx, d.slice.id, d.slice.fence, &d.step.ID)
@@ -221,10 +209,10 @@ func (d *drive) mustYield() bool {
 	if d.outcome.kind != done || d.steps == 0 {
 		return false
 	}
-	return d.worker.draining.Load() || d.steps >= maxSteps || time.Since(d.began) > maxTime
+	return d.worker.draining.Load() || d.waiting.Load().giveWay(share{d.tenant, d.slice.window, d.steps, time.Since(d.began)})
 }
 
-// abandon gives the slice to another job, because we are stopped. What a cut call has
+// abandon gives the slice back, because we are stopped. What a cut call has
 // cost is booked as its caller said.
 func (d *drive) abandon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
@@ -234,10 +222,7 @@ func (d *drive) abandon(ctx context.Context) error {
 	}
 	err := patiently(ctx, func() error {
 		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-			if err := d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil); err != nil {
-				return err
-			}
-			return d.job.Complete(ctx, tx.Tx)
+			return d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil)
 		})
 	})
 	if errors.Is(err, errStale) {

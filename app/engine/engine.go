@@ -33,10 +33,12 @@ func Queues() []string {
 	return all
 }
 
-// Jobs adds and cancels River jobs; River's client is one.
+// Jobs adds and cancels River jobs; the jobs room's inserter is one.
 type Jobs interface {
-	InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error)
+	InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error)
 	JobCancelTx(ctx context.Context, tx pgx.Tx, id int64) (*rivertype.JobRow, error)
+	// Announce tells the processes that work a queue that there are new jobs in it.
+	Announce(ctx context.Context, queue string) error
 }
 
 // Reviews opens and decides reviews; *review.Room is one.
@@ -61,11 +63,17 @@ type Config struct {
 // Engine changes runs. Everything that sets a run going or stops it goes through here.
 type Engine struct {
 	Config
-	clockOffset atomic.Int64 // nanoseconds to add to this machine's clock
+	clockOffset atomic.Int64  // nanoseconds to add to this machine's clock
+	nudges      chan struct{} // tells the pump that there may be something to do
+	waiting     atomic.Pointer[waiters]
 }
 
 // New makes an engine.
-func New(config Config) *Engine { return &Engine{Config: config} }
+func New(config Config) *Engine {
+	e := &Engine{Config: config, nudges: make(chan struct{}, 1)}
+	e.waiting.Store(&waiters{})
+	return e
+}
 
 // now is the database's clock, as last compared, so that processes on machines with
 // different clocks write one order of times.
@@ -88,17 +96,10 @@ func (DriveSlice) Kind() string { return "drive_slice" }
 // ours to count.
 const maxJobTries = 30000
 
-// insertJob adds the job for a slice and returns its number.
-func (e *Engine) insertJob(ctx context.Context, tx tenants.Tx, slice SliceID, fence int64, semantics int, priority int16) (int64, error) {
-	metadata, err := json.Marshal(map[string]string{"tenant_id": tx.Tenant.String()})
-	if err != nil {
-		return 0, err
-	}
-	inserted, err := e.Jobs.InsertTx(ctx, tx.Tx, DriveSlice{tx.Tenant, slice, fence}, &river.InsertOpts{
-		Queue: Queue(semantics), Priority: int(priority), MaxAttempts: maxJobTries, Metadata: metadata,
-	})
-	if err != nil {
-		return 0, fmt.Errorf("insert a slice's job: %w", err)
-	}
-	return inserted.Job.ID, nil
+// params are how the job is put into River's table.
+func (job DriveSlice) params(semantics int) (river.InsertManyParams, error) {
+	metadata, err := json.Marshal(map[string]string{"tenant_id": job.Tenant.String()})
+	return river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{
+		Queue: Queue(semantics), MaxAttempts: maxJobTries, Metadata: metadata,
+	}}, err
 }

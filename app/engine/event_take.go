@@ -54,7 +54,7 @@ const takeQuery = `
 	), first AS (
 		SELECT DISTINCT ON (run_id) * FROM fitting ORDER BY run_id, opened_at, id
 	), locked AS (
-		SELECT f.*, r.priority, v.semantics
+		SELECT f.*, r.priority, v.semantics, ` + windowAround + ` AS window_id
 		FROM first f
 		JOIN runs r ON r.tenant_id = $1 AND r.id = f.run_id AND r.state = 'running'
 		JOIN pipeline_versions v ON v.tenant_id = $1 AND v.pipeline_id = r.pipeline_id AND v.number = r.version
@@ -83,7 +83,7 @@ const takeQuery = `
 	), needed AS (
 		INSERT INTO run_values (tenant_id, digest, run_id) SELECT $1, digest, run_id FROM taken ON CONFLICT DO NOTHING
 	)
-	SELECT slice_id, run_id, step_run_id, id, semantics, priority FROM taken`
+	SELECT slice_id, run_id, step_run_id, id, semantics, priority, window_id FROM taken`
 
 // takeEvents gives at most so many waits for a key the events they wait for, only that
 // of one step where it is named, and sends their runs on. The caller holds the key's
@@ -95,25 +95,15 @@ func (e *Engine) takeEvents(ctx context.Context, tx tenants.Tx, key eventKey, on
 		ids[i] = tenants.NewID[slice]()
 	}
 	rows, _ := tx.Query(ctx, takeQuery, tx.Tenant, key.name, key.key, only, most, ids)
-	taken, err := pgx.CollectRows(rows, scanTaken)
+	woken, err := pgx.CollectRows(rows, scanWoken)
 	if err != nil {
 		return 0, fmt.Errorf("give waits their events: %w", err)
 	}
-	for _, one := range taken {
-		if err := e.dispatch(ctx, tx, one.slice, one.priority); err != nil {
-			return 0, err
-		}
-	}
-	return len(taken), nil
+	return len(woken), e.addSlices(ctx, tx, woken...)
 }
 
-// takenWait is a wait that got its event: the slice that goes on from there.
-type takenWait struct {
-	slice
-	priority int16
-}
-
-func scanTaken(row pgx.CollectableRow) (takenWait, error) {
-	var t takenWait
-	return t, row.Scan(&t.id, &t.run, &t.step, &t.wait, &t.semantics, &t.priority)
+// scanWoken reads the slice that goes on from a wait which got its event.
+func scanWoken(row pgx.CollectableRow) (slice, error) {
+	var s slice
+	return s, row.Scan(&s.id, &s.run, &s.step, &s.wait, &s.semantics, &s.priority, &s.window)
 }

@@ -40,10 +40,7 @@ func (d *drive) giveUp(ctx context.Context) error {
 		if err := d.closeReviews(ctx, tx, run); err != nil {
 			return err
 		}
-		if err := endOpenSteps(ctx, tx, run, d.slice.id, failure); err != nil {
-			return err
-		}
-		return d.job.Complete(ctx, tx.Tx)
+		return endOpenSteps(ctx, tx, run, d.slice.id, failure)
 	})
 	if errors.Is(err, errStale) {
 		return nil

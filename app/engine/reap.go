@@ -44,8 +44,9 @@ const findLost = `
 	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM slices s
 	WHERE s.state = 'running' AND s.worker_id = ANY ($1)
 	UNION
-	SELECT s.tenant_id, s.id, s.fence, s.job_id FROM river.river_job j
-	JOIN slices s ON s.job_id = j.id AND s.state = 'dispatched'
+	SELECT s.tenant_id, s.id, s.fence, j.id FROM river.river_job j
+	JOIN slices s ON s.tenant_id = (j.args ->> 'tenant_id')::uuid AND s.id = (j.args ->> 'slice_id')::uuid
+		AND s.fence = (j.args ->> 'fence')::bigint AND s.state = 'dispatched'
 	WHERE j.state = 'running' AND j.kind = 'drive_slice' AND j.attempted_by[cardinality(j.attempted_by)] = ANY ($1::uuid[]::text[])
 	LIMIT 500`
 
@@ -117,8 +118,8 @@ func each[One any](all []One, what string, do func(One) error) (int, error) {
 	return done, errors.Join(failures...)
 }
 
-// takeOver gives a lost slice to a new job under the next fence; the old job, should it
-// still be somewhere, finds its fence outdated.
+// takeOver makes a lost slice ready for another slot under the next fence; its old job,
+// should it still be somewhere, finds the fence outdated.
 func (e *Engine) takeOver(ctx context.Context, l lostSlice) error {
 	return e.DB.InTx(ctx, l.Tenant, func(ctx context.Context, tx tenants.Tx) error {
 		if err := e.handOver(ctx, tx, l.ID, l.Fence, nil); err != nil {

@@ -134,7 +134,7 @@ func reviewOutput(result review.Result) ([]byte, error) {
 // expireReview ends a review whose deadline passed, as its step says. Silence approves
 // only where the step says so, and the record says that it was silence.
 func (e *Engine) expireReview(ctx context.Context, tx tenants.Tx, step StepRunID) error {
-	if _, _, err := lockRunOf(ctx, tx, step); err != nil {
+	if _, err := lockRunOf(ctx, tx, step); err != nil {
 		return err
 	}
 	ask, id, err := e.openReviewOf(ctx, tx, step)

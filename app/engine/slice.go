@@ -16,25 +16,31 @@ type slice struct {
 	run       RunID
 	step      StepRunID // where it stands; zero at the run's beginning
 	wait      WaitID    // the wait that set it going, if one did
+	window    StepRunID // the innermost list around it, whose "at once" it counts towards
 	fence     int64
 	semantics int
-	jobID     int64
+	priority  int16 // of its run, from 1, the most urgent, to 4
 }
 
-// dispatch makes a slice at a step and the job that drives it.
-func (e *Engine) dispatch(ctx context.Context, tx tenants.Tx, s slice, priority int16) error {
-	s.fence = 1
-	var err error
-	if s.jobID, err = e.insertJob(ctx, tx, s.id, s.fence, s.semantics, priority); err != nil {
-		return err
+// queueSlice makes a slice, ready for a slot. It is the only way in which slices come
+// into being; whoever makes one nudges the pump once that is committed.
+func queueSlice(b *tenants.Batch, tenant tenants.ID, s slice) {
+	b.Queue(`
+		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, window_id, state, semantics, priority)
+		VALUES ($1, $2, $3, $4, $5, $6, 'ready', $7, $8)`,
+		tenant, s.id, s.run, s.step, s.wait, s.window, s.semantics, s.priority)
+}
+
+// addSlices is queueSlice in an open transaction.
+func (e *Engine) addSlices(ctx context.Context, tx tenants.Tx, born ...slice) error {
+	batch := &tenants.Batch{}
+	for _, s := range born {
+		queueSlice(batch, tx.Tenant, s)
 	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, state, fence, job_id, semantics, dispatched_at)
-		VALUES ($1, $2, $3, $4, $5, 'dispatched', $6, $7, $8, now())`,
-		tx.Tenant, s.id, s.run, s.step, s.wait, s.fence, s.jobID, s.semantics)
-	if err != nil {
-		return fmt.Errorf("dispatch a slice: %w", err)
+	if err := tx.Send(ctx, batch); err != nil {
+		return fmt.Errorf("make slices: %w", err)
 	}
+	tx.AfterCommit(e.nudge)
 	return nil
 }
 
@@ -44,12 +50,12 @@ var errStale = errors.New("the slice is no longer this job's")
 // claimSlice takes a slice for a worker. The same job may claim again after a try of it
 // broke off, since River runs a job once at a time; any other is stale.
 func claimSlice(ctx context.Context, tx tenants.Tx, args DriveSlice, jobID int64, worker WorkerID) (slice, error) {
-	s := slice{id: args.Slice, fence: args.Fence, jobID: jobID}
+	s := slice{id: args.Slice, fence: args.Fence}
 	err := tx.QueryRow(ctx, `
 		UPDATE slices SET state = 'running', worker_id = $5, claimed_at = now(), job_id = $4
-		WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND (state = 'dispatched' OR job_id = $4)
-		RETURNING run_id, step_run_id, wait_id, semantics`,
-		tx.Tenant, args.Slice, args.Fence, jobID, worker).Scan(&s.run, &s.step, &s.wait, &s.semantics)
+		WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND (`+stateByKey+` = 'dispatched' OR job_id = $4)
+		RETURNING run_id, step_run_id, wait_id, window_id, semantics, priority`,
+		tx.Tenant, args.Slice, args.Fence, jobID, worker).Scan(&s.run, &s.step, &s.wait, &s.window, &s.semantics, &s.priority)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s, errStale
 	}
@@ -59,8 +65,8 @@ func claimSlice(ctx context.Context, tx tenants.Tx, args DriveSlice, jobID int64
 	return s, nil
 }
 
-// handOver gives a slice to a new job under the next fence, at step. The caller
-// completes or cancels the old job. It returns errStale where the slice was not at
+// handOver gives a slice back, ready for another slot, under the next fence and at step.
+// Its old job finds the fence outdated. It returns errStale where the slice was not at
 // fence any more; the transaction must then be given up.
 //
 // Step runs come before slices in the order of locks, so their fence is lifted first.
@@ -70,38 +76,18 @@ func (e *Engine) handOver(ctx context.Context, tx tenants.Tx, id SliceID, fence 
 	if err := liftFence(ctx, tx, id, fence+1); err != nil {
 		return err
 	}
-	semantics, priority, err := lockSlice(ctx, tx, id, fence)
-	if err != nil {
-		return err
-	}
-	job, err := e.insertJob(ctx, tx, id, fence+1, semantics, priority)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, `
-		UPDATE slices SET state = 'dispatched', fence = $3, job_id = $4, worker_id = NULL, dispatched_at = now(), claimed_at = NULL,
-			step_run_id = coalesce($5, step_run_id), wait_id = CASE WHEN $5::uuid IS NULL THEN wait_id END
-		WHERE tenant_id = $1 AND id = $2`, tx.Tenant, id, fence+1, job, step)
+	tag, err := tx.Exec(ctx, `
+		UPDATE slices SET state = 'ready', fence = fence + 1, ready_at = now(), job_id = NULL, worker_id = NULL, dispatched_at = NULL, claimed_at = NULL,
+			step_run_id = coalesce($4, step_run_id), wait_id = CASE WHEN $4::uuid IS NULL THEN wait_id END
+		WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND `+stateByKey+` IN ('dispatched', 'running')`, tx.Tenant, id, fence, step)
 	if err != nil {
 		return fmt.Errorf("hand a slice over: %w", err)
 	}
+	if tag.RowsAffected() == 0 {
+		return errStale
+	}
+	tx.AfterCommit(e.nudge)
 	return liftFence(ctx, tx, id, fence+1)
-}
-
-// lockSlice locks a slice that stands at fence and tells how its job is queued.
-func lockSlice(ctx context.Context, tx tenants.Tx, id SliceID, fence int64) (int, int16, error) {
-	var semantics int
-	var priority int16
-	err := tx.QueryRow(ctx, `
-		SELECT s.semantics, r.priority FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
-		WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 FOR UPDATE OF s`, tx.Tenant, id, fence).Scan(&semantics, &priority)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, 0, errStale
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("lock a slice: %w", err)
-	}
-	return semantics, priority, nil
 }
 
 // liftFence puts the slice's open step runs under the new fence, so that a commit of

@@ -91,13 +91,13 @@ func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequ
 	if err := queueRunCap(batch, id, version.Document); err != nil {
 		return Run{}, err
 	}
+	queueSlice(batch, tx.Tenant, slice{
+		id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics, priority: normalPriority,
+	})
 	if err := tx.Send(ctx, batch); err != nil {
 		return Run{}, fmt.Errorf("start a run: %w", err)
 	}
-	branch := slice{id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics}
-	if err := e.dispatch(ctx, tx, branch, normalPriority); err != nil {
-		return Run{}, err
-	}
+	tx.AfterCommit(e.nudge)
 	return RunByID(ctx, tx, id)
 }
 

@@ -25,7 +25,7 @@ type waking struct {
 // wake closes the open wait of a step run and sends a slice on its way from there. The
 // first to close it wins; everybody later gets ErrNotWaiting.
 func (e *Engine) wake(ctx context.Context, tx tenants.Tx, w waking) error {
-	s, priority, err := lockRunOf(ctx, tx, w.step)
+	s, err := lockRunOf(ctx, tx, w.step)
 	if err != nil {
 		return err
 	}
@@ -42,29 +42,37 @@ func (e *Engine) wake(ctx context.Context, tx tenants.Tx, w waking) error {
 	if s.wait, err = closeWait(ctx, tx, s.run, w); err != nil {
 		return err
 	}
-	return e.dispatch(ctx, tx, s, priority)
+	return e.addSlices(ctx, tx, s)
 }
 
 // lockRunOf locks the running run of a step run, shared, as every change of steps does
 // first, and gives the slice that could go on there.
-func lockRunOf(ctx context.Context, tx tenants.Tx, step StepRunID) (slice, int16, error) {
+func lockRunOf(ctx context.Context, tx tenants.Tx, step StepRunID) (slice, error) {
 	s := slice{step: step}
-	var priority int16
 	err := tx.QueryRow(ctx, `
-		SELECT r.id, r.priority, v.semantics
+		SELECT r.id, r.priority, v.semantics, `+windowAround+`
 		FROM step_runs s
 		JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
 		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
 		WHERE s.tenant_id = $1 AND s.id = $2 AND r.state = 'running' FOR SHARE OF r`,
-		tx.Tenant, step).Scan(&s.run, &priority, &s.semantics)
+		tx.Tenant, step).Scan(&s.run, &s.priority, &s.semantics, &s.window)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return s, 0, ErrNotWaiting
+		return s, ErrNotWaiting
 	}
 	if err != nil {
-		return s, 0, fmt.Errorf("lock a run: %w", err)
+		return s, fmt.Errorf("lock a run: %w", err)
 	}
-	return s, priority, nil
+	return s, nil
 }
+
+// windowAround finds the innermost list around the step run s.
+const windowAround = `(
+	WITH RECURSIVE around (id, depth) AS (
+		SELECT s.parent_id, 0 WHERE s.parent_id IS NOT NULL
+		UNION ALL
+		SELECT p.parent_id, depth + 1 FROM around JOIN step_runs p ON p.tenant_id = s.tenant_id AND p.id = around.id WHERE p.parent_id IS NOT NULL
+	)
+	SELECT g.id FROM around JOIN step_runs g ON g.tenant_id = s.tenant_id AND g.id = around.id AND g.kind = 'each' ORDER BY depth LIMIT 1)`
 
 // closeWait closes the step run's open wait with what it came to.
 func closeWait(ctx context.Context, tx tenants.Tx, run RunID, w waking) (WaitID, error) {

@@ -113,7 +113,8 @@ var stuckQueries = []struct {
 	{StuckJobGone, `
 		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
 		WHERE s.state = 'dispatched' AND s.dispatched_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.finalized_at IS NULL
+			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.kind = 'drive_slice' AND j.finalized_at IS NULL
+				AND j.args @> jsonb_build_object('slice_id', s.id, 'fence', s.fence)
 				AND (j.state <> 'running' OR j.attempted_at > now() - 3 * $1::interval))`},
 	{StuckUndriven, `
 		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
@@ -146,18 +147,18 @@ func (w *Worker) repair(ctx context.Context, f Stuck) error {
 		return w.takeOver(ctx, lostSlice{f.Tenant, f.Slice, f.Fence, f.Job})
 	}
 	return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error {
-		s, priority, err := w.lockStuck(ctx, tx, f)
+		s, err := w.lockStuck(ctx, tx, f)
 		if err != nil {
 			return err
 		}
-		return w.reviveAt(ctx, tx, f, s, priority)
+		return w.reviveAt(ctx, tx, f, s)
 	})
 }
 
 // reviveAt makes a slice for a branch that lost its own: at the step run found, or at
 // the run's beginning where it has none yet. A step that waits without a wait first
 // gets one that is over.
-func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck, s slice, priority int16) error {
+func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck, s slice) error {
 	s.id = tenants.NewID[slice]()
 	if f.Kind == StuckNoWait {
 		if asked, err := reopenReviewWait(ctx, tx, f.Step); asked || err != nil {
@@ -180,7 +181,7 @@ func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck, s slice, 
 			return fmt.Errorf("revive a step: %w", err)
 		}
 	}
-	return e.dispatch(ctx, tx, s, priority)
+	return e.addSlices(ctx, tx, s)
 }
 
 // reopenReviewWait lets a step go on waiting for its review, where that is still open.
@@ -197,21 +198,20 @@ func reopenReviewWait(ctx context.Context, tx tenants.Tx, step StepRunID) (bool,
 
 // lockStuck locks the stuck run and gives the slice that should carry it. It looks
 // again under the lock: of two watchdogs only the first repairs.
-func (w *Worker) lockStuck(ctx context.Context, tx tenants.Tx, f Stuck) (slice, int16, error) {
+func (w *Worker) lockStuck(ctx context.Context, tx tenants.Tx, f Stuck) (slice, error) {
 	s := slice{run: f.Run, step: f.Step}
-	var priority int16
 	err := tx.QueryRow(ctx, `
-		SELECT r.priority, v.semantics FROM runs r
+		SELECT r.priority, v.semantics, (SELECT `+windowAround+` FROM step_runs s WHERE s.tenant_id = $1 AND s.id = $3) FROM runs r
 		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
 		WHERE r.tenant_id = $1 AND r.id = $2 AND r.state = 'running' FOR UPDATE OF r`,
-		tx.Tenant, f.Run).Scan(&priority, &s.semantics)
+		tx.Tenant, f.Run, f.Step).Scan(&s.priority, &s.semantics, &s.window)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return s, 0, ErrNotWaiting
+		return s, ErrNotWaiting
 	}
 	if err != nil {
-		return s, 0, fmt.Errorf("lock a stuck run: %w", err)
+		return s, fmt.Errorf("lock a stuck run: %w", err)
 	}
-	return s, priority, w.recheck(ctx, tx, f)
+	return s, w.recheck(ctx, tx, f)
 }
 
 // recheck returns errStale where the finding does not hold any more.

@@ -21,7 +21,7 @@ var breakages = map[engine.StuckKind]struct {
 }{
 	engine.StuckJobGone: {
 		document: oneMail,
-		until:    func(*house, engine.RunID) {},
+		until:    func(h *house, _ engine.RunID) { h.pump() },
 		damage:   []string{`DELETE FROM river.river_job`},
 	},
 	engine.StuckNoStep: {
@@ -40,7 +40,7 @@ var breakages = map[engine.StuckKind]struct {
 	},
 	engine.StuckNoSlice: {
 		document: oneMail,
-		until:    func(h *house, run engine.RunID) { h.pretendRunning(run) },
+		until:    func(h *house, run engine.RunID) { h.pump(); h.pretendRunning(run) },
 		damage:   []string{`DELETE FROM slices`, `DELETE FROM river.river_job`},
 	},
 }
@@ -134,7 +134,7 @@ func (h *house) pretendRunning(run engine.RunID) {
 func (h *house) age() {
 	h.t.Helper()
 	for _, statement := range []string{
-		`UPDATE slices SET dispatched_at = dispatched_at - interval '1 minute', claimed_at = claimed_at - interval '1 minute'`,
+		`UPDATE slices SET ready_at = ready_at - interval '1 minute', dispatched_at = dispatched_at - interval '1 minute', claimed_at = claimed_at - interval '1 minute'`,
 		`UPDATE step_runs SET begun_at = begun_at - interval '1 minute'`,
 		`UPDATE runs SET created_at = created_at - interval '1 minute'`,
 	} {
@@ -153,6 +153,7 @@ func TestWatchdogReplacesAJobThatWasFetchedAndLost(t *testing.T) {
 	t.Parallel()
 	h := build(t, nil)
 	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	h.pump()
 	watcher := h.otherWorker()
 	h.exec(`UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['` + watcher.ID.String() + `']`)
 	h.age()

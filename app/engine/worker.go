@@ -25,8 +25,9 @@ const (
 // Worker is this process as one that drives slices.
 type Worker struct {
 	*Engine
-	ID   WorkerID
-	name string
+	ID    WorkerID
+	Slots int // how many slices it drives at once; set before the first beat
+	name  string
 
 	draining atomic.Bool
 	mu       sync.Mutex
@@ -85,9 +86,9 @@ func (w *Worker) Beat(ctx context.Context) error {
 	var clock time.Time
 	err := w.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
 		err := tx.QueryRow(ctx, `
-			INSERT INTO workers (id, name, semantics) VALUES ($1, $2, $3)
-			ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), stopped_at = NULL
-			RETURNING clock_timestamp()`, w.ID, w.name, Semantics).Scan(&clock)
+			INSERT INTO workers (id, name, semantics, slots) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (id) DO UPDATE SET beat_at = clock_timestamp(), stopped_at = NULL, slots = $4
+			RETURNING clock_timestamp()`, w.ID, w.name, Semantics, w.slots()).Scan(&clock)
 		if err != nil {
 			return fmt.Errorf("beat: %w", err)
 		}
@@ -114,6 +115,14 @@ func (w *Worker) stopLost(ours []driven, asked time.Time) {
 			drive.cancel()
 		}
 	}
+}
+
+// slots is how many slices may be given to this worker. One that stops takes none.
+func (w *Worker) slots() int {
+	if w.draining.Load() {
+		return 0
+	}
+	return w.Slots
 }
 
 // Drain lets slices end behind the step they are at; other workers carry them on.

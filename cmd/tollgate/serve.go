@@ -30,6 +30,7 @@ func serveWeb(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	go r.engine.Pump(ctx, 0) // so that what was started or answered here need not wait for a worker's next look
 	log.Info("serving pages", slog.Any("config", p.config), slog.String("database", r.db.Mode()))
 	pages := listen(socket, server.Handler(), log)
 	pages.server.RegisterOnShutdown(server.EndStreams)

@@ -1,0 +1,204 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"tollgate/app/engine"
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// crowdCounter counts how many calls are under way at once, for each tenant.
+type crowdCounter struct {
+	mu        sync.Mutex
+	now, most map[tenants.ID]int
+	first     map[tenants.ID]time.Time
+}
+
+func newCrowdCounter() *crowdCounter {
+	return &crowdCounter{now: map[tenants.ID]int{}, most: map[tenants.ID]int{}, first: map[tenants.ID]time.Time{}}
+}
+
+func (c *crowdCounter) enter(tenant tenants.ID) (leave func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first[tenant].IsZero() {
+		c.first[tenant] = time.Now()
+	}
+	c.now[tenant]++
+	c.most[tenant] = max(c.most[tenant], c.now[tenant])
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.now[tenant]--
+	}
+}
+
+func (c *crowdCounter) mostOf(tenant tenants.ID) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most[tenant]
+}
+
+func (c *crowdCounter) began(tenant tenants.ID) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first[tenant]
+}
+
+// taking is a mail caller that takes its time and is counted.
+func (c *crowdCounter) taking(long time.Duration) map[pipeline.Kind]engine.Caller {
+	return mailCaller(func(ctx context.Context, call engine.Call) engine.Reply {
+		defer c.enter(call.Tenant)()
+		select {
+		case <-time.After(long):
+		case <-ctx.Done():
+		}
+		return engine.Reply{Output: []byte(`{}`)}
+	})
+}
+
+// as is the house for another tenant.
+func (h *house) as(tenant tenants.ID, owner tenants.UserID) *house {
+	other := *h
+	other.tenant, other.owner = tenant, owner
+	return &other
+}
+
+func (h *house) quotas(q tenants.Quotas) {
+	h.t.Helper()
+	h.in(func(ctx context.Context, tx tenants.Tx) error { return tenants.SetQuotas(ctx, tx, q) })
+}
+
+// chain is a document of so many mails, one after the other.
+func chain(steps int) string {
+	list := ""
+	for n := range steps {
+		if n > 0 {
+			list += ","
+		}
+		list += fmt.Sprintf(`{"id": "s%d", "name": "Send %d", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Hello", "body": "Hello."}}`, n, n)
+	}
+	return `{"semantics": 1, "name": "Chain", "input": [{"name": "n", "type": "number"}], "steps": [` + list + `]}`
+}
+
+// However many processes pump, no tenant ever has more slots than its quota, and each
+// uses all of it.
+func TestQuotaOfParallelSlicesIsExact(t *testing.T) {
+	t.Parallel()
+	counter := newCrowdCounter()
+	h := build(t, counter.taking(3*time.Millisecond))
+	other := h.as(h.db.Tenant(t))
+	h.quotas(tenants.Quotas{ParallelSlices: 3, OpenRuns: 1000})
+	other.quotas(tenants.Quotas{ParallelSlices: 5, OpenRuns: 1000})
+	var runs []engine.RunID
+	for _, one := range []*house{h, other} {
+		id := one.publish(chain(4))
+		for range 40 {
+			runs = append(runs, one.start(id, `{"n": 1}`))
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var over sync.WaitGroup
+	passes := atomic.Int64{}
+	for range 4 { // stand for processes that pump at once
+		over.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := h.engine.PumpOnce(ctx); err == nil {
+					passes.Add(1)
+				}
+			}
+		})
+	}
+	h.work()
+	h.work()
+	require.Eventually(t, func() bool {
+		for tenant, quota := range map[tenants.ID]int{h.tenant: 3, other.tenant: 5} {
+			require.LessOrEqual(t, h.count(`SELECT count(*) FROM slices WHERE tenant_id = $1 AND state IN ('dispatched', 'running')`, tenant), quota)
+		}
+		return h.count(`SELECT count(*) FROM runs WHERE ended_at IS NULL`) == 0
+	}, 30*time.Second, 5*time.Millisecond)
+	stop()
+	over.Wait()
+	t.Logf("%d passes for %d runs", passes.Load(), len(runs))
+	require.Equal(t, 3, counter.mostOf(h.tenant))
+	require.Equal(t, 5, counter.mostOf(other.tenant))
+	require.Zero(t, h.count(`SELECT count(*) FROM runs WHERE state <> 'completed'`))
+}
+
+// Promise 8: one noisy tenant never starves another (S77). A tenant with thousands of
+// steps uses every slot there is; when another starts a single run, that begins within a
+// second all the same.
+func TestPromise8OneNoisyTenantNeverStarvesAnother(t *testing.T) {
+	t.Parallel()
+	counter := newCrowdCounter()
+	h := build(t, counter.taking(20*time.Millisecond))
+	quiet := h.as(h.db.Tenant(t))
+	h.quotas(tenants.Quotas{ParallelSlices: 1000, OpenRuns: 1000})
+	noisy := h.publish(chain(100))
+	h.work() // 20 slots
+	for range 50 {
+		h.start(noisy, `{"n": 1}`)
+	}
+	require.Eventually(t, func() bool {
+		return h.count(`SELECT count(*) FROM slices WHERE state = 'running'`) == 20
+	}, 10*time.Second, time.Millisecond, "the tenant does not get the capacity that nobody else wants")
+	id := quiet.publish(oneMail)
+	began := time.Now()
+	run := quiet.start(id, `{"n": 1}`)
+	require.Eventually(t, func() bool { return !counter.began(quiet.tenant).IsZero() }, 5*time.Second, time.Millisecond)
+	late := counter.began(quiet.tenant).Sub(began)
+	t.Logf("the quiet tenant's step began after %v", late)
+	require.Less(t, late, time.Second)
+	require.Equal(t, engine.RunCompleted, quiet.awaitEnd(run).Run.State)
+	require.Positive(t, h.count(`SELECT count(*) FROM runs WHERE tenant_id = $1 AND ended_at IS NULL`, h.tenant), "the noisy tenant was done before")
+}
+
+// A process that only serves pages gives slots when it is nudged, so that what is started
+// there need not wait for a worker's next look.
+func TestNudgeReachesThePumpOfAnyProcess(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	idle := h.engine.NewWorker("idle")
+	idle.Slots = 1
+	require.NoError(t, idle.Beat(t.Context()))
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() { defer close(over); h.engine.Pump(ctx, 0) }()
+	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	require.Eventually(t, func() bool { return h.dispatched(run) }, 5*time.Second, time.Millisecond)
+	stop()
+	<-over
+}
+
+// The quiet of an installation without workers: nothing is dispatched that nobody could
+// drive.
+func TestNoSlotWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	id := h.publish(oneMail)
+	for range 3 {
+		h.start(id, `{"n": 1}`)
+	}
+	given, err := h.engine.PumpOnce(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, given)
+	idle := h.engine.NewWorker("idle")
+	idle.Slots = 1
+	require.NoError(t, idle.Beat(t.Context()))
+	given, err = h.engine.PumpOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, given, "one slot and one in reserve")
+	idle.Drain()
+	require.NoError(t, idle.Beat(t.Context()))
+	given, err = h.engine.PumpOnce(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, given, "a worker that stops takes no more")
+}
