@@ -118,10 +118,18 @@ func each[One any](all []One, what string, do func(One) error) (int, error) {
 	return done, errors.Join(failures...)
 }
 
+// takeOverPatience is how long one lost slice may keep the others waiting. A worker that
+// froze in the middle of a transaction holds its rows until the server ends that; the
+// next tick tries again.
+const takeOverPatience = "1s"
+
 // takeOver makes a lost slice ready for another slot under the next fence; its old job,
 // should it still be somewhere, finds the fence outdated.
 func (e *Engine) takeOver(ctx context.Context, l lostSlice) error {
 	return e.DB.InTx(ctx, l.Tenant, func(ctx context.Context, tx tenants.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', $1, true)`, takeOverPatience); err != nil {
+			return fmt.Errorf("bound the wait for a lock: %w", err)
+		}
 		if err := e.handOver(ctx, tx, l.ID, l.Fence, nil); err != nil {
 			return err
 		}

@@ -33,6 +33,8 @@ type Worker struct {
 	mu       sync.Mutex
 	active   map[driven]*driving // what this process drives now
 	watch    watchSeries
+
+	transactions map[holder]time.Time // since when those open in the database were seen
 }
 
 // NewWorker makes a worker under a name that operators recognise, such as host and
