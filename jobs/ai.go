@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"tollgate/app/engine"
@@ -30,7 +31,17 @@ func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
 	if err != nil {
 		return failedReply(err, time.Since(began))
 	}
-	return engine.Reply{Output: output, Note: answer.Note, Bill: billOf(answer, time.Since(began))}
+	return engine.Reply{Output: output, Note: note(answer), Bill: billOf(answer, time.Since(began))}
+}
+
+// note tells what people should know of an answer: that it was made up, and what of it
+// had to be mended.
+func note(answer llm.Answer) string {
+	parts := answer.Repairs
+	if answer.Note != "" {
+		parts = append([]string{answer.Note}, parts...)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // InputBound is the most input tokens that a model may be charged for an input.

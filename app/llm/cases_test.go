@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,39 @@ func TestS33NumbersKeepTheirDigits(t *testing.T) {
 	for _, number := range []string{"1e400", "1e999999999999999999999", "1e-400", strings.Repeat("9", 300), "NaN", "Infinity", "-"} {
 		fault := b.fault(t, req, fakellm.Turn{Text: `{"order": 1, "sum": ` + number + `}`})
 		require.Equal(t, llm.ClassMalformed, fault.Class, number)
+	}
+}
+
+// One field of twenty is no number: where it may be empty the others are kept and the
+// note names it; where it may not, the error does.
+func TestS34OneFieldIsNoNumber(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	for _, bad := range []string{"NaN", "Infinity", "-Infinity"} {
+		for _, optional := range []bool{true, false} {
+			req := ask()
+			req.Answer = &llm.Schema{Shape: llm.ShapeRecord}
+			var text, want []string
+			for n := range 20 {
+				name, value := fmt.Sprintf("f%d", n), fmt.Sprintf("-%d.0", n) // the first is -0.0
+				req.Answer.Fields = append(req.Answer.Fields, llm.SchemaField{Name: name, Optional: optional, Schema: llm.Schema{Shape: llm.ShapeNumber}})
+				want = append(want, fmt.Sprintf(`"%s":%s`, name, value))
+				text = append(text, fmt.Sprintf(`"%s": %s`, name, value))
+			}
+			text[7], want[7] = `"f7": `+bad, `"f7":null`
+			turn := fakellm.Turn{Text: "{" + strings.Join(text, ", ") + `, "said": "NaN, as \"NaN\" goes"}`}
+			if !optional {
+				fault := b.fault(t, req, turn)
+				require.Equal(t, llm.ClassMalformed, fault.Class)
+				require.Contains(t, fault.Message+fault.Detail, "f7", "the field is named")
+				continue
+			}
+			b.server.Play(turn)
+			answer, err := b.call(t, req)
+			require.NoError(t, err)
+			require.Equal(t, "{"+strings.Join(want, ",")+"}", string(answer.Data))
+			require.Contains(t, strings.Join(answer.Repairs, "\n"), "f7")
+		}
 	}
 }
 

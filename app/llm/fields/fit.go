@@ -65,6 +65,10 @@ func (f *fitter) field(field *Field, object map[string]any, path string) error {
 	case v == nil && field.Optional:
 		f.buf.WriteString("null")
 		return nil
+	case field.Optional && isNoNumber(v) && (field.Schema.Shape == ShapeNumber || field.Schema.Shape == ShapeInteger):
+		f.repaired(path, fmt.Sprintf("it was %s, which is no number, and is left empty", v))
+		f.buf.WriteString("null")
+		return nil
 	case !given:
 		return fmt.Errorf("%s is missing", place(path))
 	}

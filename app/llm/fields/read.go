@@ -74,14 +74,14 @@ func findObjects(text string) ([]map[string]any, []string, error) {
 	for looked := 0; at >= 0 && looked < maxObjects; looked++ {
 		object, length, err := parseObject(text[at:])
 		if err != nil {
-			escaped := escapeControls(text[at:])
-			if escaped == text[at:] {
+			mended, how := mend(text[at:])
+			if len(how) == 0 {
 				return nil, nil, err
 			}
-			if object, length, err = parseObject(escaped); err != nil {
+			if object, length, err = parseObject(mended); err != nil {
 				return nil, nil, err
 			}
-			text, at, repairs = escaped, 0, append(repairs, "line breaks inside a text were not written as JSON wants them")
+			text, at, repairs = mended, 0, append(repairs, how...)
 		}
 		if len(object) == 0 {
 			empty = true
@@ -223,27 +223,4 @@ func readObject(dec *json.Decoder, depth int) (any, error) {
 	}
 	_, err := dec.Token() // the closing brace
 	return object, err
-}
-
-// escapeControls writes raw control characters inside JSON strings as escapes, a
-// frequent slip of models with long texts. Nothing else changes.
-func escapeControls(text string) string {
-	var out strings.Builder
-	inString := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case inString && c == '\\' && i+1 < len(text):
-			out.WriteByte(c)
-			i++
-			c = text[i]
-		case c == '"':
-			inString = !inString
-		case inString && c < 0x20:
-			fmt.Fprintf(&out, `\u%04x`, c)
-			continue
-		}
-		out.WriteByte(c)
-	}
-	return out.String()
 }
