@@ -3,14 +3,17 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/apptest/fault"
 	"tollgate/app/engine"
+	"tollgate/app/expr"
 	"tollgate/app/review"
 	"tollgate/migrations/dbtest"
 	"tollgate/tenants"
@@ -217,4 +220,60 @@ func TestTakeOverGoesPastWhatIsHeld(t *testing.T) {
 	taken, err = reaper.Reap(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, taken)
+}
+
+// Text is cut at a whole character wherever it is cut, and one odd value breaks no list.
+func TestCaseS31OddTextBreaksNoList(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	for cut := range 4 { // the limit falls on each byte of a character
+		text := strings.Repeat("x", cut) + strings.Repeat("😀e\u0301", 2500)
+		run := h.start(h.publish(`{"semantics": 1, "name": "Odd", "run_name": "{{ input.text }}", "input": [{"name": "text", "type": "text"}],
+			"steps": [{"id": "keep", "name": "Keep", "kind": "set", "with": {"values": [{"name": "x", "formula": "input.text"}]}}]}`), `{"text": "`+text+`"}`)
+		p := h.awaitEnd(run)
+		require.Equal(t, engine.RunCompleted, p.Run.State)
+		require.True(t, utf8.ValidString(p.Run.Name))
+		require.JSONEq(t, `{"x": "`+text+`"}`, h.value(p.Steps[0].Output))
+		h.in(func(ctx context.Context, tx tenants.Tx) error {
+			preview, err := engine.PreviewOf(ctx, tx, run, p.Steps[0].Output, 1000)
+			require.False(t, preview.Whole())
+			require.True(t, utf8.ValidString(expr.Preview(preview.Bytes, 1000)))
+			return err
+		})
+	}
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		lines, err := engine.ListRuns(ctx, tx, engine.Filter{})
+		require.Len(t, lines, 4)
+		return err
+	})
+}
+
+// An event of brackets, as deep and long as an event may be or more, is refused with its
+// place, and one with a NUL comes back as it was.
+func TestCasesS29AndS36HostileEvents(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	send := func(data string) (engine.Sent, error) {
+		var sent engine.Sent
+		err := h.db.InTx(t.Context(), h.tenant, func(ctx context.Context, tx tenants.Tx) error {
+			var err error
+			sent, err = h.engine.SendEvent(ctx, tx, engine.Event{Name: "paid", Key: "7", Data: []byte(data), Sender: "a test"})
+			return err
+		})
+		return sent, err
+	}
+	for _, data := range []string{
+		strings.Repeat("[", 10<<20), strings.Repeat("[", 5<<20) + strings.Repeat("]", 5<<20),
+		strings.Repeat("[", 100<<10) + strings.Repeat("]", 100<<10), strings.Repeat(`{"a":`, 40<<10), "NaN", `{"a": Infinity}`,
+	} {
+		_, err := send(data)
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 1000)
+	}
+	for _, data := range []string{`{"a\u0000b":"a\u0000b"}`, `"the text \\u0000 about JSON"`, `"lone \ud83d half"`, `9007199254740993`} {
+		sent, err := send(data)
+		require.NoError(t, err)
+		require.Equal(t, data, string(sent.Event.Data))
+	}
 }

@@ -31,7 +31,7 @@ const passedOn = `{
 }`
 
 // Whatever a model answers, the run ends, and the value comes out as it went in.
-func TestHostileAnswersGoThroughUnchanged(t *testing.T) {
+func TestCasesS29ToS33HostileAnswersGoThroughUnchanged(t *testing.T) {
 	t.Parallel()
 	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindAI: callerFunc(func(_ context.Context, call engine.Call) engine.Reply {
 		for name, value := range hostileValues {
@@ -66,29 +66,32 @@ func TestHostileAnswersGoThroughUnchanged(t *testing.T) {
 }
 
 var hostileValues = map[string]string{
-	"nul":       `"a\u0000b"`,
-	"half":      `"lone \ud83d half"`,
-	"whole":     `"😀é"`,
-	"visible":   `"the text \\u0000 about JSON"`,
-	"big":       `9007199254740993`,
-	"bigger":    `123456789012345678901234567890`,
-	"exact":     `0.10`,
-	"key":       `{"a\u0000b":1}`,
-	"deep":      strings.Repeat("[", 100) + strings.Repeat("]", 100),
-	"markup":    `"<b>&amp;</b>  "`,
-	"backslash": `"\\"`,
+	"S29 nul":     `"a\u0000b"`,
+	"S32 half":    `"lone \ud83d half"`,
+	"S32 whole":   `"😀é"`,
+	"S30 visible": `"the text \\u0000 about JSON"`,
+	"S33 big":     `9007199254740993`,
+	"S33 bigger":  `123456789012345678901234567890`,
+	"S33 exact":   `0.10`,
+	"S29 key":     `{"a\u0000b":1}`,
+	"S31 long":    `"` + strings.Repeat("😀é", 5000) + `"`,
+	"S36 deep":    strings.Repeat("[", 100) + strings.Repeat("]", 100),
+	"markup":      `"<b>&amp;</b>  "`,
+	"backslash":   `"\\"`,
 }
 
 // An answer that cannot be handed on fails the step at once, in plain words; what it
 // cost is booked, and nothing is tried again.
-func TestAnswersThatCannotBeHandedOnFailAtOnce(t *testing.T) {
+func TestCasesS34ToS36AnswersThatCannotBeHandedOnFailAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]struct{ output, class string }{
-		"too deep":  {`{"x": ` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`, engine.ClassFormula},
-		"brackets":  {strings.Repeat("[", 10<<20), engine.ClassFormula},
-		"too large": {`"` + strings.Repeat("x", engine.MaxValue) + `"`, engine.ClassTooLarge},
-		"no JSON":   {"Sure! Here is your answer \x00\xff", engine.ClassFormula},
-		"NaN":       {`{"x": NaN}`, engine.ClassFormula},
+		"S36 too deep":       {`{"x": ` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`, engine.ClassFormula},
+		"S36 closed":         {strings.Repeat("[", 5<<20) + strings.Repeat("]", 5<<20), engine.ClassFormula},
+		"S35 40 MB":          {`"` + strings.Repeat("x", 40<<20) + `"`, engine.ClassTooLarge},
+		"S36 brackets":       {strings.Repeat("[", 10<<20), engine.ClassFormula},
+		"S35 just too large": {`"` + strings.Repeat("x", engine.MaxValue) + `"`, engine.ClassTooLarge},
+		"no JSON":            {"Sure! Here is your answer \x00\xff", engine.ClassFormula},
+		"S34 NaN":            {`{"x": NaN}`, engine.ClassFormula},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,6 +105,9 @@ func TestAnswersThatCannotBeHandedOnFailAtOnce(t *testing.T) {
 			require.Equal(t, engine.RunFailed, p.Run.State)
 			require.Equal(t, bad.class, p.Run.Failure.Class)
 			require.NotEmpty(t, p.Run.Failure.Message)
+			if bad.class == engine.ClassTooLarge {
+				require.Contains(t, p.Run.Failure.Message, "32 MiB")
+			}
 			require.Less(t, len(p.Run.Failure.Message), 1000)
 			require.Equal(t, 1, seen.byKey[p.Steps[0].ID.String()])
 			require.Positive(t, p.Steps[0].CostMicros)

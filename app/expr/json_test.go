@@ -98,7 +98,7 @@ func TestBadJSONIsRefusedWithItsPlace(t *testing.T) {
 	require.ErrorContains(t, err, "at most 4")
 }
 
-func TestTenMegabytesOfBracketsFailFast(t *testing.T) {
+func TestCaseS36TenMegabytesOfBracketsFailFast(t *testing.T) {
 	t.Parallel()
 	for _, open := range []string{"[", `{"a":`} {
 		start := time.Now()
@@ -144,7 +144,7 @@ func TestPlainTakesOutWhatIsNoText(t *testing.T) {
 	require.NoError(t, expr.CheckText("ü\uFFFD😀"))
 }
 
-func TestPreviewCutsAtWholeCharacters(t *testing.T) {
+func TestCaseS31PreviewCutsAtWholeCharacters(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é😀", 5000)
 	for limit := range 40 {

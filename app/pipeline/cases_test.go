@@ -32,8 +32,14 @@ func TestCaseS36TenMegabytesOfBrackets(t *testing.T) {
 		"API":      func(text string) { DecodeInput(fields, []byte(text)) },
 		"document": func(text string) { _, err := Parse([]byte(text)); require.Error(t, err) },
 		"formula": func(text string) {
-			_, err := Parse(fmt.Appendf(nil, `{"semantics": 1, "name": "x", "steps": [{"id": "a", "name": "A", "kind": "set", "with": {"values": [{"name": "x", "formula": %q}]}}]}`, text[:min(len(text), MaxText)]))
+			document, err := Parse(fmt.Appendf(nil, `{"semantics": 1, "name": "x", "steps": [{"id": "a", "name": "A", "kind": "set", "with": {"values": [{"name": "x", "formula": %q}]}}]}`, text[:min(len(text), MaxText)]))
 			require.NoError(t, err)
+			require.NotEmpty(t, Check(document))
+		},
+		"inserted text": func(text string) {
+			document, err := Parse(fmt.Appendf(nil, `{"semantics": 1, "name": "x", "run_name": %q, "steps": []}`, text[:min(len(text), MaxText)]))
+			require.NoError(t, err)
+			_ = Check(document)
 		},
 	}
 	for _, ending := range []string{"json", "csv", "eml", "html", "txt", "xml", "md"} {
