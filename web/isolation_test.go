@@ -36,7 +36,9 @@ func things(s *site, in workspace) map[string]string {
 		mails, err := s.outbox.List(ctx, tx)
 		require.NoError(s.t, err)
 		found["id"] = mails[0].ID.String()
-		return nil
+		sent, err := s.engine.SendEvent(ctx, tx, engine.Event{Name: "secret plan", Data: []byte("1"), Sender: "Secret plan"})
+		found["event"] = sent.Event.ID.String()
+		return err
 	})
 	return found
 }
@@ -146,7 +148,7 @@ func TestTheMapIsSound(t *testing.T) {
 // The engine's and the review room's own errors about unknown ids are the pages' 404.
 func TestUnknownIDsAreNotFound(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{engine.ErrNoRun, engine.ErrNoValue, review.ErrNotFound, review.ErrUnknownLink, tenants.ErrNotMember} {
+	for _, err := range []error{engine.ErrNoRun, engine.ErrNoValue, engine.ErrNoEvent, review.ErrNotFound, review.ErrUnknownLink, tenants.ErrNotMember} {
 		require.Equal(t, http.StatusNotFound, problemOf(err).status, err)
 	}
 }

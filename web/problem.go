@@ -77,6 +77,8 @@ var problems = []struct {
 	{engine.ErrNotLive, problem{status: http.StatusConflict, heading: "This pipeline is not published yet",
 		sentence: "Only a published pipeline can run. Publish it first."}},
 	{engine.ErrEnded, problem{status: http.StatusConflict, heading: "This run has ended already", sentence: "Nothing was changed. Load the run's page to see how it ended."}},
+	{engine.ErrNoEvent, problem{status: http.StatusNotFound, heading: "There is no such event",
+		sentence: "The address may be mistyped, or the event is gone: events are kept for 30 days. Look for it among the events."}},
 	{engine.ErrOtherEvent, problem{status: http.StatusConflict, heading: "This was sent before, and said something else",
 		sentence: "An event of this name with the same number is on record, with another key or other data. Nothing was sent. Load the form again and send it from there."}},
 	{engine.ErrNotWaiting, problem{status: http.StatusConflict, heading: "Nobody waits for this any more",

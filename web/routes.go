@@ -56,6 +56,12 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/runs/:run/cancel", "run.ask_cancel", may(tenants.StartRuns), s.cancelPage),
 		post(workspacePath+"/runs/:run/cancel", "run.cancel", may(tenants.StartRuns), s.cancelRun),
 
+		// Events that runs wait for.
+		get(workspacePath+"/events", "event.list", may(tenants.Read), s.eventsPage),
+		get(workspacePath+"/events/send", "event.ask", may(tenants.StartRuns), s.sendPage),
+		post(workspacePath+"/events/send", "event.send", may(tenants.StartRuns), s.sendEvent),
+		get(workspacePath+"/events/:event", "event.show", may(tenants.Read), s.eventPage),
+
 		// Reviews, by the link of a mail and for members.
 		get(linkPath, "link.show", anybody, s.linkPage),
 		post(linkPath, "link.decide", anybody, s.decideByLink),

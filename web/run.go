@@ -203,6 +203,9 @@ func (r *runView) actions() ui.Actions {
 	if r.mayChange() {
 		actions = append(actions, ui.Button{Text: "Cancel run", Href: r.path("cancel"), TestID: "cancel-run"})
 	}
+	if r.News.Wait == engine.WaitEvent && r.mayChange() {
+		actions = append(actions, ui.Button{Text: "Send the event", Href: r.v.path("events", "send") + queryOf("name", r.News.EventName, "key", r.News.EventKey)})
+	}
 	for _, asked := range r.News.Asked {
 		if asked.Asks(r.v.user) {
 			return append(actions, ui.Button{Text: "Review and decide", Kind: ui.Primary, Href: r.v.path("reviews", asked.Review.String()), TestID: "review"})

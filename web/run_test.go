@@ -90,7 +90,7 @@ func TestRunPageOfEveryStanding(t *testing.T) {
 		engine.StandingCapped:    {"Stopped by the cap: Refund", "before step 1 “Draft the text”", "allows no AI calls"},
 		engine.StandingPerson:    {"Waiting: Refund", "reviewer", "Shall we publish Refund of Ms Oduya?", "There is no deadline"},
 		engine.StandingRetrying:  {"Retrying: Refund", "Retrying step 1 “Draft the text”", "try 2 of 5 begins in 4 min", "The model is overloaded.", "Retrying, 2 of 5"},
-		engine.StandingWaiting:   {"Waiting: Refund", "Waiting for an event", "Ask the reviewer", "until"},
+		engine.StandingWaiting:   {"Waiting: Refund", "Waiting for the event “paid” at", "Ask the reviewer", "until", "Send the event"},
 		engine.StandingRunning:   {"Running: Refund", "Working on step 1 “Draft the text”", "Then comes", "step 2 “Count the words”"},
 		engine.StandingQueued:    {"Queued: Refund", "Queued", "It starts as soon as a worker is free"},
 		engine.StandingPaused:    {"Paused: Refund", "Nothing begins until somebody resumes it"},

@@ -124,6 +124,7 @@ func (r *runView) standingOf(p passage) news {
 	n := newsOf(engine.Line{
 		Run: r.Progress.Run, StepID: p.Node.ID(), StepName: p.Node.Step.Name, Since: p.Wait.OpenedAt, Due: p.Wait.Due,
 		Wait: p.Wait.Kind, Reason: r.v.reasonOf(p.Wait.Kind, p.Wait.Reason), Attempt: p.Step.Attempt,
+		EventName: p.Wait.EventName, EventKey: p.Wait.EventKey,
 	}, r.Progress.Program, nil, r.v.user)
 	for _, asked := range r.News.Asked {
 		if asked.StepRun == p.Step.ID {

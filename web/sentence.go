@@ -36,6 +36,8 @@ func newsOf(line engine.Line, program *pipeline.Program, asked []review.Asked, m
 	n.Number, n.Tries = node.Number, engine.MaxTries(node)
 	if ask := node.Review(); ask != nil {
 		n.Silence = ask.OnDeadline
+	} else if waits, ok := node.Step.With.(*pipeline.Event); ok {
+		n.Silence = waits.OnDeadline
 	}
 	if next := follower(program, node); next != nil {
 		n.Next = stepTitle(next)
@@ -91,8 +93,11 @@ func (n news) sentence(now time.Time, zone *time.Location) ui.Sentence {
 			ui.Plain(" It goes on by itself once the cap allows it; what was paid for is kept."),
 		}
 	case engine.StandingWaiting:
+		if n.Wait == engine.WaitEvent {
+			return n.event(c)
+		}
 		return append(ui.Sentence{
-			ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain("," + c.since(n.Since) + n.atMost(c) + ". "),
+			ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain("," + c.since(n.Since) + ". "),
 		}, n.then()...)
 	case engine.StandingPaused:
 		return ui.Sentence{ui.Strong("Paused"), ui.Plain(c.since(n.Since) + ". Nothing begins until somebody resumes it.")}
@@ -204,7 +209,7 @@ func (n news) waited(c clock) string {
 		}
 		return "Waiting for its time"
 	case engine.WaitEvent:
-		return "Waiting for an event"
+		return "Waiting for " + eventWords(n.EventName, n.EventKey)
 	case engine.WaitChild:
 		return "Waiting for another run to end"
 	case engine.WaitSlot:
@@ -215,12 +220,34 @@ func (n news) waited(c clock) string {
 	return "Waiting"
 }
 
-// atMost says how long an event is waited for.
-func (n news) atMost(c clock) string {
-	if n.Due == nil || n.Wait == engine.WaitTime {
-		return ""
+// event says which event is waited for, until when, and what follows either way.
+func (n news) event(c clock) ui.Sentence {
+	out := ui.Sentence{ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain("," + c.since(n.Since) + n.atMost(c) + ". Once it is here, ")}
+	if n.Next == "" {
+		return append(out, ui.Plain("the run is done."))
 	}
-	return ", until " + c.when(*n.Due) + " at most"
+	return append(out, ui.Name(n.Next), ui.Plain(" comes."))
+}
+
+// eventWords name an event.
+func eventWords(name, key string) string {
+	if key == "" {
+		return "the event “" + name + "”"
+	}
+	return "the event “" + name + "” with key " + key
+}
+
+// atMost says how long an event is waited for, and what comes then.
+func (n news) atMost(c clock) string {
+	switch {
+	case n.Wait != engine.WaitEvent:
+		return ""
+	case n.Due == nil:
+		return ", without a deadline"
+	case n.Silence == pipeline.DeadlineContinue:
+		return ", until " + c.when(*n.Due) + " at most, then it goes on without"
+	}
+	return ", until " + c.when(*n.Due) + " at most, then the run fails"
 }
 
 // then says what comes after the step at work.

@@ -55,6 +55,10 @@ func waits(kind engine.WaitKind, dueAt *time.Time, reason string) func(*news) {
 	return func(n *news) { n.Wait, n.Due, n.Reason = kind, dueAt, reason }
 }
 
+func event(name, key string) func(*news) {
+	return func(n *news) { n.EventName, n.EventKey = name, key }
+}
+
 func last(n *news) { n.Next = "" }
 
 func atNoStep(n *news) { n.StepID, n.StepName, n.Number, n.Next = "", "", "", "" }
@@ -111,9 +115,15 @@ func TestSentenceOfEveryStanding(t *testing.T) {
 		{"waiting for a time", told(engine.StandingWaiting, time.Hour, waits(engine.WaitTime, dueIn(20*time.Hour), "")),
 			"Waiting until tomorrow 09:00 CET at step 3 “Draft the reply”, since today 12:00 CET. Then comes step 4 “Send the reply”.",
 			"Step 3 “Draft the reply”: Waiting until tomorrow 09:00 CET since today 12:00 CET."},
-		{"waiting for an event", told(engine.StandingWaiting, time.Hour, last, waits(engine.WaitEvent, dueIn(3*24*time.Hour), "")),
-			"Waiting for an event at step 3 “Draft the reply”, since today 12:00 CET, until Thu 3 Dec 13:00 CET at most. After it the run is done.",
-			"Step 3 “Draft the reply”: Waiting for an event since today 12:00 CET, until Thu 3 Dec 13:00 CET at most."},
+		{"waiting for an event", told(engine.StandingWaiting, time.Hour, last, waits(engine.WaitEvent, dueIn(3*24*time.Hour), ""), event("paid", "77")),
+			"Waiting for the event “paid” with key 77 at step 3 “Draft the reply”, since today 12:00 CET, until Thu 3 Dec 13:00 CET at most, then the run fails. Once it is here, the run is done.",
+			"Step 3 “Draft the reply”: Waiting for the event “paid” with key 77 since today 12:00 CET, until Thu 3 Dec 13:00 CET at most, then the run fails."},
+		{"an event that may stay away", told(engine.StandingWaiting, time.Hour, waits(engine.WaitEvent, dueIn(3*24*time.Hour), ""), event("paid", ""), func(n *news) { n.Silence = pipeline.DeadlineContinue }),
+			"Waiting for the event “paid” at step 3 “Draft the reply”, since today 12:00 CET, until Thu 3 Dec 13:00 CET at most, then it goes on without. Once it is here, step 4 “Send the reply” comes.",
+			"Step 3 “Draft the reply”: Waiting for the event “paid” since today 12:00 CET, until Thu 3 Dec 13:00 CET at most, then it goes on without."},
+		{"an event without a deadline", told(engine.StandingWaiting, time.Hour, waits(engine.WaitEvent, nil, ""), event("paid", "77")),
+			"Waiting for the event “paid” with key 77 at step 3 “Draft the reply”, since today 12:00 CET, without a deadline. Once it is here, step 4 “Send the reply” comes.",
+			"Step 3 “Draft the reply”: Waiting for the event “paid” with key 77 since today 12:00 CET, without a deadline."},
 		{"waiting for a run", told(engine.StandingWaiting, time.Hour, last, waits(engine.WaitChild, nil, "")),
 			"Waiting for another run to end at step 3 “Draft the reply”, since today 12:00 CET. After it the run is done.",
 			"Step 3 “Draft the reply”: Waiting for another run to end since today 12:00 CET."},

@@ -40,6 +40,8 @@ type Line struct {
 	Wait       WaitKind  // what the step waits for; empty where it does not
 	Due        *time.Time
 	Reason     string // why a wait was opened
+	EventName  string // of the event that the step waits for
+	EventKey   string
 	Attempt    int
 	CostMicros int64
 	Verdict    review.Outcome // how the last review of a completed run ended; empty without one
@@ -147,7 +149,7 @@ const lineQuery = `
 	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
 		coalesce(s.step_id, ''), coalesce(s.state, ''), coalesce(s.kind, ''), s.begun_at, coalesce(s.attempt, 0),
-		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), w.opened_at, c.cost, greatest(c.ended, s.woken),
+		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), coalesce(w.event_name, ''), coalesce(w.event_key, ''), w.opened_at, c.cost, greatest(c.ended, s.woken),
 		coalesce(v.outcome, ''), coalesce(v.decided_by, '')
 	FROM page r
 	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
@@ -182,7 +184,7 @@ func scanLine(row pgx.CollectableRow) (Line, error) {
 	r := &l.Run
 	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
-		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &opened, &l.CostMicros, &moved,
+		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &l.EventName, &l.EventKey, &opened, &l.CostMicros, &moved,
 		&l.Verdict, &l.VerdictBy)
 	if err != nil {
 		return l, err
