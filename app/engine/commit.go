@@ -22,9 +22,11 @@ type commitment struct {
 }
 
 // queue turns the changes into guarded statements, in the order of locks: events that are
-// waited for, the run, its step runs, waits, money. Any guard that fails makes the whole batch void.
+// waited for, the run, its step runs, waits, money. Any guard that fails makes the whole
+// batch void.
 func (c *commitment) queue(b *tenants.Batch) {
-	c.queueEventLocks(b)
+	awaited := c.eventWaits()
+	awaited.queueLocks(b)
 	c.queueRun(b)
 	if !c.movesOwnStep() {
 		c.queueSliceGuard(b)
@@ -34,6 +36,18 @@ func (c *commitment) queue(b *tenants.Batch) {
 	for _, entry := range ordered {
 		c.queueChange(b, entry)
 	}
+	awaited.queueTakes(b, c.tenant)
+}
+
+// eventWaits are the waits for events that the commit opens.
+func (c *commitment) eventWaits() *eventWaits {
+	awaited := &eventWaits{}
+	for _, entry := range c.changes {
+		if open, ok := entry.(openWait); ok {
+			awaited.add(c.tenant, c.run, open.wait)
+		}
+	}
+	return awaited
 }
 
 func rank(c change) int {

@@ -89,7 +89,11 @@ func (d *drive) turn(ctx context.Context) error {
 		return d.afterLostRace(keep, err)
 	case err != nil:
 		return err
-	case decision.next == nil:
+	}
+	if decision.awaitsEvent() {
+		d.nudge() // it may have been sent before
+	}
+	if decision.next == nil {
 		return errEnded
 	}
 	d.steps++
@@ -165,9 +169,6 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 			return err
 		}
 		if err := d.openReviews(ctx, tx, decision.changes); err != nil {
-			return err
-		}
-		if err := d.openEvents(ctx, tx, decision.changes); err != nil {
 			return err
 		}
 		return d.leave(ctx, tx, decision.yields)

@@ -9,35 +9,61 @@ import (
 	"tollgate/tenants"
 )
 
-// queueEventLocks takes the locks of the events that a commit begins to wait for, in
-// order.
-func (c *commitment) queueEventLocks(b *tenants.Batch) {
-	var locks []int64
-	for _, entry := range c.changes {
-		if open, ok := entry.(openWait); ok && open.wait.Kind == WaitEvent {
-			locks = append(locks, eventKey{open.wait.EventName, open.wait.EventKey}.lock(c.tenant))
-		}
-	}
-	if len(locks) == 0 {
-		return
-	}
-	slices.Sort(locks)
-	b.Queue(`SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) WITH ORDINALITY AS locks (key, place) ORDER BY place`, locks)
+// eventWaits are the waits for events that a transaction opens. It takes their locks
+// before all others, and once the waits are there gives them what was sent before.
+type eventWaits struct {
+	steps []StepRunID
+	locks []int64
+	alike map[alikeWaits]int // how many waits of a run are for the same event
+	most  int                // the largest of those
 }
 
-// openEvents gives the event waits that a commit opened what was sent before.
-func (d *drive) openEvents(ctx context.Context, tx tenants.Tx, changes []change) error {
-	for _, entry := range changes {
-		open, ok := entry.(openWait)
-		if !ok || open.wait.Kind != WaitEvent {
-			continue
-		}
-		key := eventKey{open.wait.EventName, open.wait.EventKey}
-		if _, err := d.takeEvents(ctx, tx, key, open.wait.StepRun, 1); err != nil {
-			return err
-		}
+type alikeWaits struct {
+	run RunID
+	key eventKey
+}
+
+// add notes a wait, if it is for an event.
+func (w *eventWaits) add(tenant tenants.ID, run RunID, wait Wait) {
+	if wait.Kind != WaitEvent {
+		return
 	}
-	return nil
+	if w.alike == nil {
+		w.alike = map[alikeWaits]int{}
+	}
+	key := eventKey{wait.EventName, wait.EventKey}
+	w.steps = append(w.steps, wait.StepRun)
+	w.locks = append(w.locks, key.lock(tenant))
+	w.alike[alikeWaits{run, key}]++
+	w.most = max(w.most, w.alike[alikeWaits{run, key}])
+}
+
+// any tells whether the transaction opens any.
+func (w *eventWaits) any() bool { return len(w.steps) > 0 }
+
+// queueLocks takes the locks in their order. It must come first.
+func (w *eventWaits) queueLocks(b *tenants.Batch) {
+	if !w.any() {
+		return
+	}
+	slices.Sort(w.locks)
+	b.Queue(`SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) WITH ORDINALITY AS locks (key, place) ORDER BY place`, w.locks)
+}
+
+// queueTakes serves the waits, each round one of those that a run has for the same
+// event. Whoever commits it nudges the pump then.
+func (w *eventWaits) queueTakes(b *tenants.Batch, tenant tenants.ID) {
+	for range w.most {
+		b.Queue(takeBySteps, tenant, newIDs[slice](len(w.steps)), len(w.steps), w.steps)
+	}
+}
+
+// awaitsEvent tells whether the decision opens a wait for an event.
+func (d decision) awaitsEvent() bool {
+	return slices.ContainsFunc(d.changes, func(entry change) bool {
+		open, ok := entry.(openWait)
+		return ok && open.wait.Kind == WaitEvent
+	})
 }
 
 // expireEvent ends a wait for an event whose time is up, as its step says. What was
@@ -47,7 +73,7 @@ func (e *Engine) expireEvent(ctx context.Context, tx tenants.Tx, due dueWait) er
 	if err := lockEvents(ctx, tx, key); err != nil {
 		return err
 	}
-	if served, err := e.takeEvents(ctx, tx, key, due.Step, 1); served > 0 || err != nil {
+	if served, err := e.takeForStep(ctx, tx, due.Step); served || err != nil {
 		return err
 	}
 	node, err := nodeOf(ctx, tx, due.Step)

@@ -61,7 +61,7 @@ func (e *Engine) SendEvent(ctx context.Context, tx tenants.Tx, event Event) (Sen
 func (e *Engine) serve(ctx context.Context, tx tenants.Tx, event Event) (Sent, error) {
 	sent := Sent{Event: event}
 	var err error
-	if sent.Served, err = e.takeEvents(ctx, tx, eventKey{event.Name, event.Key}, StepRunID{}, servedAtOnce); err != nil {
+	if sent.Served, err = e.takeEvents(ctx, tx, eventKey{event.Name, event.Key}, servedAtOnce); err != nil {
 		return sent, err
 	}
 	if sent.More = sent.Served == servedAtOnce; !sent.More {
@@ -133,7 +133,7 @@ func (e *Engine) spread(ctx context.Context, one spreadingEvent) (int, error) {
 			return err
 		}
 		var err error
-		if served, err = e.takeEvents(ctx, tx, key, StepRunID{}, servedByTick); served > 0 || err != nil {
+		if served, err = e.takeEvents(ctx, tx, key, servedByTick); served > 0 || err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE events SET spreading = false WHERE tenant_id = $1 AND id = $2 AND spreading`, one.Tenant, one.ID)

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"tollgate/tenants"
 )
 
@@ -33,26 +31,29 @@ func lockEvents(ctx context.Context, tx tenants.Tx, key eventKey) error {
 
 // takeQuery gives waits the events they wait for: the oldest that was sent since the
 // run began and before the wait is due, and that the run has not used. It takes the
-// oldest waits first, of each run one, and locks as every change of steps does.
+// oldest waits first, each event once for a run, locks as every change of steps does,
+// and makes the slices that go on. Of two waits of a run for the same event the second
+// comes away empty, whatever else was sent; it needs another query.
 //
-// $1 is the tenant, $2 and $3 the event's name and key, $4 the only step to serve or
-// null, $5 the most that are served, $6 ids for their slices.
-const takeQuery = `
+// which chooses among the waits w; $1 is the tenant, $2 ids for the slices, $3 the most
+// that are served.
+func takeQuery(which string) string {
+	return `
 	WITH fitting AS MATERIALIZED (
 		SELECT w.id, w.step_run_id, w.run_id, w.opened_at, e.id AS event_id
 		FROM waits w
 		JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.state = 'running'
 		CROSS JOIN LATERAL (
 			SELECT e.id FROM events e
-			WHERE e.tenant_id = $1 AND e.name = $2 AND e.key = $3 AND e.sent_at >= r.created_at AND (w.due_at IS NULL OR e.sent_at < w.due_at)
+			WHERE e.tenant_id = $1 AND e.name = w.event_name AND e.key = w.event_key
+				AND e.sent_at >= r.created_at AND (w.due_at IS NULL OR e.sent_at < w.due_at)
 				AND NOT EXISTS (SELECT 1 FROM event_uses u WHERE u.tenant_id = $1 AND u.event_id = e.id AND u.run_id = w.run_id)
 			ORDER BY e.sent_at, e.id LIMIT 1
 		) e
-		WHERE w.tenant_id = $1 AND w.event_name = $2 AND w.event_key = $3 AND w.state = 'open' AND w.kind = 'event'
-			AND ($4::uuid IS NULL OR w.step_run_id = $4)
-		ORDER BY w.opened_at, w.id LIMIT $5
+		WHERE w.tenant_id = $1 AND w.state = 'open' AND w.kind = 'event' AND ` + which + `
+		ORDER BY w.opened_at, w.id LIMIT $3
 	), first AS (
-		SELECT DISTINCT ON (run_id) * FROM fitting ORDER BY run_id, opened_at, id
+		SELECT DISTINCT ON (run_id, event_id) * FROM fitting ORDER BY run_id, event_id, opened_at, id
 	), locked AS (
 		SELECT f.*, r.priority, v.semantics, ` + windowAround + ` AS window_id
 		FROM first f
@@ -64,7 +65,7 @@ const takeQuery = `
 	), taken AS (
 		SELECT l.*, ids.slice_id, e.output, sha256(e.output) AS digest
 		FROM (SELECT *, row_number() OVER () AS place FROM locked) l
-		JOIN unnest($6::uuid[]) WITH ORDINALITY AS ids (slice_id, place) ON ids.place = l.place
+		JOIN unnest($2::uuid[]) WITH ORDINALITY AS ids (slice_id, place) ON ids.place = l.place
 		CROSS JOIN LATERAL (
 			SELECT convert_to('{"outcome":"event","data":', 'UTF8') || e.data || '}'::bytea AS output
 			FROM events e WHERE e.tenant_id = $1 AND e.id = l.event_id
@@ -81,29 +82,48 @@ const takeQuery = `
 		INSERT INTO stored_values (tenant_id, digest, size, media_type, content)
 		SELECT DISTINCT $1::uuid, digest, octet_length(output), '` + mediaJSON + `', output FROM taken ON CONFLICT DO NOTHING
 	), needed AS (
-		INSERT INTO run_values (tenant_id, digest, run_id) SELECT $1, digest, run_id FROM taken ON CONFLICT DO NOTHING
+		INSERT INTO run_values (tenant_id, digest, run_id) SELECT DISTINCT $1::uuid, digest, run_id FROM taken ON CONFLICT DO NOTHING
+	), born AS (
+		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, window_id, state, semantics, priority)
+		SELECT $1, slice_id, run_id, step_run_id, id, window_id, 'ready', semantics, priority FROM taken
 	)
-	SELECT slice_id, run_id, step_run_id, id, semantics, priority, window_id FROM taken`
-
-// takeEvents gives at most so many waits for a key the events they wait for, only that
-// of one step where it is named, and sends their runs on. The caller holds the key's
-// lock. Of several waits of a run one is served at a time; whether any is left only
-// another call can tell.
-func (e *Engine) takeEvents(ctx context.Context, tx tenants.Tx, key eventKey, only StepRunID, most int) (int, error) {
-	ids := make([]SliceID, most)
-	for i := range ids {
-		ids[i] = tenants.NewID[slice]()
-	}
-	rows, _ := tx.Query(ctx, takeQuery, tx.Tenant, key.name, key.key, only, most, ids)
-	woken, err := pgx.CollectRows(rows, scanWoken)
-	if err != nil {
-		return 0, fmt.Errorf("give waits their events: %w", err)
-	}
-	return len(woken), e.addSlices(ctx, tx, woken...)
+	SELECT count(*) FROM taken`
 }
 
-// scanWoken reads the slice that goes on from a wait which got its event.
-func scanWoken(row pgx.CollectableRow) (slice, error) {
-	var s slice
-	return s, row.Scan(&s.id, &s.run, &s.step, &s.wait, &s.semantics, &s.priority, &s.window)
+// The two ways of choosing waits.
+var (
+	takeByKey   = takeQuery(`w.event_name = $4 AND w.event_key = $5`)
+	takeBySteps = takeQuery(`w.step_run_id = ANY ($4)`)
+)
+
+// takeEvents gives at most so many waits for a key the events they wait for, and sends
+// their runs on. The caller holds the key's lock. Whether any is left only another call
+// can tell.
+func (e *Engine) takeEvents(ctx context.Context, tx tenants.Tx, key eventKey, most int) (int, error) {
+	return e.take(ctx, tx, takeByKey, tx.Tenant, newIDs[slice](most), most, key.name, key.key)
+}
+
+// takeForStep is takeEvents for the wait of one step.
+func (e *Engine) takeForStep(ctx context.Context, tx tenants.Tx, step StepRunID) (bool, error) {
+	served, err := e.take(ctx, tx, takeBySteps, tx.Tenant, newIDs[slice](1), 1, []StepRunID{step})
+	return served == 1, err
+}
+
+func (e *Engine) take(ctx context.Context, tx tenants.Tx, query string, args ...any) (int, error) {
+	served := 0
+	if err := tx.QueryRow(ctx, query, args...).Scan(&served); err != nil {
+		return 0, fmt.Errorf("give waits their events: %w", err)
+	}
+	if served > 0 {
+		tx.AfterCommit(e.nudge)
+	}
+	return served, nil
+}
+
+func newIDs[Of any](n int) []tenants.IDOf[Of] {
+	ids := make([]tenants.IDOf[Of], n)
+	for i := range ids {
+		ids[i] = tenants.NewID[Of]()
+	}
+	return ids
 }

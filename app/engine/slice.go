@@ -22,8 +22,9 @@ type slice struct {
 	priority  int16 // of its run, from 1, the most urgent, to 4
 }
 
-// queueSlice makes a slice, ready for a slot. It is the only way in which slices come
-// into being; whoever makes one nudges the pump once that is committed.
+// queueSlice makes a slice, ready for a slot. But for the statement that takes events it
+// is the only way in which slices come into being; whoever makes one nudges the pump once
+// that is committed.
 func queueSlice(b *tenants.Batch, tenant tenants.ID, s slice) {
 	b.Queue(`
 		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, window_id, state, semantics, priority)
