@@ -110,7 +110,7 @@ func TestEventsAreListed(t *testing.T) {
 	viewer := s.in(tenants.Viewer)
 	first := viewer.get(s.at("events")).is(http.StatusOK).says("parcel 49", "Unused", "Shop system", "Older events").hides("Send an event")
 	viewer.get(hrefOf(t, first, "Older events")).says("paid", "Back to the newest").hides("parcel", hostile)
-	viewer.get(s.at("events")+"?name=paid").says("“paid”: events of the last 30 days").hides("parcel")
+	viewer.get(s.at("events") + "?name=paid").says("“paid”: events of the last 30 days").hides("parcel")
 	viewer.get(s.at("events") + "?name=unheard").says("No event “unheard” was sent")
 	viewer.get(s.at("events") + "?before=x").is(http.StatusNotFound)
 	viewer.get(s.at("events", "send")).is(http.StatusForbidden).says("Only an owner, an admin or a builder can start and change runs")
