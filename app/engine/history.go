@@ -18,12 +18,12 @@ type History struct {
 	Attempts map[StepRunID][]Attempt
 }
 
-// HistoryOf reads the history of a run. An unknown run has an empty one.
-func HistoryOf(ctx context.Context, tx tenants.Tx, id RunID) (History, error) {
+// HistoryOf reads the history of some steps of a run. What is not known has an empty one.
+func HistoryOf(ctx context.Context, tx tenants.Tx, id RunID, steps []StepRunID) (History, error) {
 	h := History{Waits: map[StepRunID][]Wait{}, Attempts: map[StepRunID][]Attempt{}}
 	rows, _ := tx.Query(ctx, `
 		SELECT `+waitColumns+` FROM waits
-		WHERE tenant_id = $1 AND run_id = $2 ORDER BY opened_at, id`, tx.Tenant, id)
+		WHERE tenant_id = $1 AND run_id = $2 AND step_run_id = ANY ($3) ORDER BY opened_at, id`, tx.Tenant, id, steps)
 	waits, err := pgx.CollectRows(rows, scanWait)
 	if err != nil {
 		return h, fmt.Errorf("read the waits of a run: %w", err)
@@ -34,7 +34,7 @@ func HistoryOf(ctx context.Context, tx tenants.Tx, id RunID) (History, error) {
 	rows, _ = tx.Query(ctx, `
 		SELECT a.step_run_id, a.number, a.outcome, a.began_at, a.ended_at, a.failure, a.note
 		FROM step_runs s JOIN attempts a ON a.tenant_id = s.tenant_id AND a.step_run_id = s.id
-		WHERE s.tenant_id = $1 AND s.run_id = $2 ORDER BY a.began_at, a.number`, tx.Tenant, id)
+		WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.id = ANY ($3) ORDER BY a.began_at, a.number`, tx.Tenant, id, steps)
 	var step StepRunID
 	var a Attempt
 	var failure []byte

@@ -29,7 +29,7 @@ func TestHistoryHasEveryWaitAndTry(t *testing.T) {
 	run := h.start(h.publish(oneMail), `{"n": 1}`)
 	p := h.awaitEnd(run)
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
-		history, err := engine.HistoryOf(ctx, tx, run)
+		history, err := engine.HistoryOf(ctx, tx, run, []engine.StepRunID{p.Steps[0].ID})
 		require.NoError(t, err)
 		step := p.Steps[0].ID
 		require.Len(t, history.Waits, 1)
@@ -41,7 +41,7 @@ func TestHistoryHasEveryWaitAndTry(t *testing.T) {
 		require.Len(t, history.Attempts[step], 2)
 		require.Equal(t, "Not reached.", history.Attempts[step][0].Failure.Message)
 		require.Nil(t, history.Attempts[step][1].Failure, "a failure belongs to its try only")
-		none, err := engine.HistoryOf(ctx, tx, tenants.NewID[engine.Run]())
+		none, err := engine.HistoryOf(ctx, tx, tenants.NewID[engine.Run](), []engine.StepRunID{p.Steps[0].ID})
 		require.Empty(t, none.Waits)
 		require.Empty(t, none.Attempts)
 		return err
@@ -104,7 +104,7 @@ func TestLinesSayHowRunsStand(t *testing.T) {
 		require.Equal(t, engine.StandingPerson, line.Standing)
 		require.Equal(t, engine.WaitReview, line.Wait)
 		require.Equal(t, "Check", line.StepName)
-		history, err := engine.HistoryOf(ctx, tx, asked)
+		history, err := engine.HistoryOf(ctx, tx, asked, []engine.StepRunID{step})
 		require.NoError(t, err)
 		require.True(t, history.Waits[step][0].OpenedAt.Equal(line.Since))
 		newest, err := engine.NewestRuns(ctx, tx)

@@ -44,6 +44,7 @@ type Line struct {
 	EventKey   string
 	Attempt    int
 	CostMicros int64
+	Open       Branches       // how many branches are open, and what they do
 	Verdict    review.Outcome // how the last review of a completed run ended; empty without one
 	VerdictBy  string         // who gave it; empty where silence did
 }
@@ -144,30 +145,48 @@ func NewestRuns(ctx context.Context, tx tenants.Tx) (map[pipeline.ID]Line, error
 }
 
 // lineQuery adds to each run of the page its worst open step run with its wait, what
-// its calls cost, and when a step of it last ended or was woken.
+// its calls cost, how many branches are open, and when a step of it last ended or was
+// woken. Nothing in it reads all steps of a run.
 const lineQuery = `
 	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
 		coalesce(s.step_id, ''), coalesce(s.state, ''), coalesce(s.kind, ''), s.begun_at, coalesce(s.attempt, 0),
-		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), coalesce(w.event_name, ''), coalesce(w.event_key, ''), w.opened_at, c.cost, greatest(c.ended, s.woken),
+		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), coalesce(w.event_name, ''), coalesce(w.event_key, ''), w.opened_at, c.cost, greatest(e.ended, s.woken),
+		b.capped, b.person, b.retrying, b.waiting, b.running, b.ready,
 		coalesce(v.outcome, ''), coalesce(v.decided_by, '')
 	FROM page r
 	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
 	LEFT JOIN users u ON u.id = r.started_by
 	CROSS JOIN LATERAL (
-		SELECT coalesce(sum(c.cost_micros), 0)::bigint AS cost, max(c.ended_at) AS ended FROM step_runs c
-		WHERE c.tenant_id = r.tenant_id AND c.run_id = r.id
+		SELECT coalesce(sum(c.spent_micros), 0)::bigint AS cost FROM balances c
+		WHERE c.tenant_id = r.tenant_id AND c.scope = 'run' AND c.scope_id = r.id::text
 	) c
+	CROSS JOIN LATERAL (
+		SELECT max(e.ended_at) AS ended FROM (
+			SELECT e.ended_at FROM step_runs e WHERE e.tenant_id = r.tenant_id AND e.run_id = r.id ORDER BY e.changed DESC LIMIT 10) e
+	) e
+	CROSS JOIN LATERAL (` + branchQuery + `) b
+	CROSS JOIN LATERAL (
+		SELECT coalesce((
+			SELECT w.step_run_id FROM waits w WHERE w.tenant_id = r.tenant_id AND w.run_id = r.id AND w.state = 'open'
+			ORDER BY array_position(ARRAY['cap', 'review', 'retry'], w.kind), w.step_run_id LIMIT 1
+		), (
+			SELECT s.id FROM slices l JOIN step_runs s ON s.slice_id = l.id AND s.state IN ('running', 'waiting')
+			WHERE l.tenant_id = r.tenant_id AND l.run_id = r.id AND s.tenant_id = r.tenant_id AND s.kind NOT IN ` + groupKinds + `
+			ORDER BY s.id LIMIT 1
+		), (
+			SELECT s.id FROM step_runs s
+			WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ` + groupKinds + `
+			ORDER BY s.id LIMIT 1
+		)) AS id
+	) worst
 	LEFT JOIN LATERAL (
-		SELECT s.id, s.step_id, s.state, s.kind, s.begun_at, s.attempt, w.id AS wait, (
+		SELECT s.step_id, s.state, s.kind, s.begun_at, s.attempt, (
 			SELECT max(o.closed_at) FROM waits o
 			WHERE s.state = 'waiting' AND o.tenant_id = s.tenant_id AND o.run_id = s.run_id AND o.step_run_id = s.id) AS woken
-		FROM step_runs s
-		LEFT JOIN waits w ON w.tenant_id = s.tenant_id AND w.step_run_id = s.id AND w.state = 'open'
-		WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ('branch', 'each', 'repeat', 'parallel')
-		ORDER BY array_position(ARRAY['cap', 'review', 'retry'], w.kind), w.id IS NULL, s.id LIMIT 1
+		FROM step_runs s WHERE s.tenant_id = r.tenant_id AND s.id = worst.id
 	) s ON true
-	LEFT JOIN waits w ON w.tenant_id = r.tenant_id AND w.id = s.wait
+	LEFT JOIN waits w ON w.tenant_id = r.tenant_id AND w.step_run_id = worst.id AND w.state = 'open'
 	LEFT JOIN LATERAL (
 		SELECT v.outcome, (
 			SELECT d.name FROM decisions d WHERE d.tenant_id = v.tenant_id AND d.review_id = v.id ORDER BY d.id DESC LIMIT 1) AS decided_by
@@ -185,6 +204,7 @@ func scanLine(row pgx.CollectableRow) (Line, error) {
 	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
 		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &l.EventName, &l.EventKey, &opened, &l.CostMicros, &moved,
+		&l.Open.Capped, &l.Open.Person, &l.Open.Retrying, &l.Open.Waiting, &l.Open.Running, &l.Open.Ready,
 		&l.Verdict, &l.VerdictBy)
 	if err != nil {
 		return l, err
