@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"tollgate/app/engine"
-	"tollgate/app/pipeline"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -48,12 +47,7 @@ func (c *cancelView) read(ctx context.Context, tx tenants.Tx, id engine.RunID) e
 		return err
 	}
 	c.News = all[0]
-	progress, err := engine.ProgressOf(ctx, tx, id)
-	for _, step := range progress.Steps {
-		if step.Kind == pipeline.KindEmail && step.State == engine.StepDone {
-			c.Sent++
-		}
-	}
+	c.Sent, err = engine.SentMails(ctx, tx, id)
 	return err
 }
 

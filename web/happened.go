@@ -21,16 +21,16 @@ const happenedOnPage = 30
 // happened tells a run's story, newest first. Steps that just went well are the
 // timeline's matter.
 func (r *runView) happened() []ui.Row {
-	run := r.Progress.Run
-	lines := []happening{{run.CreatedAt, r.startedWords()}}
+	lines := r.ends()[:1]
 	for _, p := range r.Passages {
-		if p.Step != nil {
+		if p.Step != nil && !p.isPart() {
 			lines = append(lines, r.happenedAt(p)...)
 		}
 	}
-	if run.EndedAt != nil {
-		lines = append(lines, happening{*run.EndedAt, r.endedWords()})
+	for _, found := range r.Findings {
+		lines = append(lines, happening{found.LastAt, foundWords(found)})
 	}
+	lines = append(lines, r.ends()[1:]...)
 	slices.Reverse(lines) // of what happened at one time the last comes first
 	slices.SortStableFunc(lines, func(a, b happening) int { return b.at.Compare(a.at) })
 	var rows []ui.Row
@@ -40,8 +40,46 @@ func (r *runView) happened() []ui.Row {
 	return rows
 }
 
+// ends are the begin and, if it came, the end of what the page shows.
+func (r *runView) ends() []happening {
+	if r.isPart() {
+		return r.partEnds()
+	}
+	run := r.View.Run
+	lines := []happening{{run.CreatedAt, r.startedWords()}}
+	if run.EndedAt != nil {
+		lines = append(lines, happening{*run.EndedAt, r.endedWords()})
+	}
+	return lines
+}
+
+// partEnds are those of a part.
+func (r *runView) partEnds() []happening {
+	part := r.View.Part
+	if part.State == engine.StepQueued {
+		return []happening{{part.CreatedAt, ui.Words("The list was made, and " + partWords[part.Kind] + " with it")}}
+	}
+	lines := []happening{{part.BegunAt, ui.Words(sentenceCase(partWords[part.Kind]) + " began")}}
+	if part.EndedAt != nil {
+		ended := map[engine.StepState]string{engine.StepDone: " was done", engine.StepFailed: " failed"}[part.State]
+		if ended == "" {
+			ended = " was stopped"
+		}
+		lines = append(lines, happening{*part.EndedAt, ui.Words(sentenceCase(partWords[part.Kind]) + ended)})
+	}
+	return lines
+}
+
+// foundWords tell honestly that the run once stood still.
+func foundWords(found engine.Finding) ui.Sentence {
+	if found.Repaired {
+		return ui.Words("Nothing would have carried the run on; the watchdog saw it and set it going again")
+	}
+	return ui.Words("Nothing carries the run on; the watchdog saw it and tries to set it going again")
+}
+
 func (r *runView) startedWords() ui.Sentence {
-	run := r.Progress.Run
+	run := r.View.Run
 	who := ui.Sentence{ui.Plain("The run was started")}
 	if run.StartedName != "" {
 		who = ui.Sentence{ui.Name(run.StartedName), ui.Plain(" started the run")}
@@ -53,7 +91,7 @@ func (r *runView) startedWords() ui.Sentence {
 }
 
 func (r *runView) endedWords() ui.Sentence {
-	switch run := r.Progress.Run; run.State {
+	switch run := r.View.Run; run.State {
 	case engine.RunCompleted:
 		return ui.Words("The run was done")
 	case engine.RunFailed:

@@ -29,6 +29,7 @@ func things(s *site, in workspace) map[string]string {
 		progress, err := engine.ProgressOf(ctx, tx, run.ID)
 		require.NoError(s.t, err)
 		found["step"] = progress.Steps[0].ID.String()
+		found["group"], found["part"] = s.insertList(run.ID)
 		detail, err := s.reviews.ByStepRun(ctx, tx, progress.Steps[0].ID)
 		require.NoError(s.t, err)
 		found["review"] = detail.ID.String()
@@ -41,6 +42,19 @@ func things(s *site, in workspace) map[string]string {
 		return err
 	})
 	return found
+}
+
+// insertList adds a list with one item to a run, whose pipeline does not have one.
+func (s *site) insertList(run engine.RunID) (group, part string) {
+	s.t.Helper()
+	require.NoError(s.t, s.db.Super(s.t).QueryRow(s.t.Context(), `
+		WITH list AS (
+			INSERT INTO step_runs (tenant_id, id, run_id, step_id, kind, state, ended_at)
+			SELECT tenant_id, gen_random_uuid(), id, 'list', 'each', 'done', now() FROM runs WHERE id = $1 RETURNING *
+		)
+		INSERT INTO step_runs (tenant_id, id, run_id, parent_id, step_id, kind, list, state, ended_at)
+		SELECT tenant_id, gen_random_uuid(), run_id, id, 'list', 'item', 'steps', 'done', now() FROM list RETURNING parent_id::text, id::text`, run).Scan(&group, &part))
+	return group, part
 }
 
 var paramForm = regexp.MustCompile(`:([a-z]+)`)

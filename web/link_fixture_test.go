@@ -21,7 +21,7 @@ func (s *site) linkOf(in workspace, run [16]byte, n int) (string, review.Detail)
 	s.t.Helper()
 	var detail review.Detail
 	s.inTx(in.ID, func(ctx context.Context, tx tenants.Tx) error {
-		asked, err := s.reviews.OpenOfRuns(ctx, tx, [][16]byte{run})
+		asked, err := s.reviews.OpenOfRuns(ctx, tx, [][16]byte{run}, tenants.UserID{})
 		require.NoError(s.t, err)
 		require.NotEmpty(s.t, asked[run], "nobody is asked")
 		detail, err = s.reviews.ByID(ctx, tx, asked[run][0].Review)

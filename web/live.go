@@ -32,11 +32,11 @@ func (s *Server) liveRun(v *visit) error {
 	if err != nil {
 		return err
 	}
-	stream := liveStream{v: v, run: view.Progress.Run.ID, seen: seenVersion(v)}
+	stream := liveStream{v: v, run: view.View.Run.ID, seen: seenVersion(v)}
 	v.Response().Header().Set("Content-Type", "text/event-stream")
 	v.Response().Header().Set("X-Accel-Buffering", "no")
 	v.Response().WriteHeader(http.StatusOK)
-	if view.Progress.Version != stream.seen || view.Progress.Run.State.Final() {
+	if view.View.Version != stream.seen || view.ended() {
 		if ended, err := stream.send(view); err != nil || ended {
 			return nil // the browser has left, or has all there is
 		}
@@ -139,17 +139,17 @@ func (l *liveStream) send(view runView) (ended bool, err error) {
 		return false, err
 	}
 	var message bytes.Buffer
-	fmt.Fprintf(&message, "id: %d\n", view.Progress.Version)
+	fmt.Fprintf(&message, "id: %d\n", view.View.Version)
 	for line := range bytes.Lines(page.Bytes()) {
 		message.WriteString("data: ")
 		message.Write(bytes.TrimRight(line, "\r\n"))
 		message.WriteByte('\n')
 	}
 	message.WriteByte('\n')
-	if ended = view.Progress.Run.State.Final(); ended {
+	if ended = view.ended(); ended {
 		message.WriteString("event: end\ndata: ended\n\n")
 	}
-	l.seen = view.Progress.Version
+	l.seen = view.View.Version
 	return ended, l.write(message.String())
 }
 

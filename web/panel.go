@@ -31,7 +31,7 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 	p, found := r.chosen()
 	switch {
 	case !found && r.Chosen != "":
-		return errNotFound
+		return r.elsewhere(ctx, tx)
 	case !found:
 		return nil
 	}
@@ -64,7 +64,7 @@ func (r *runView) chosen() (passage, bool) {
 		wanted = r.News.StepID
 	}
 	for _, p := range r.Passages {
-		if wanted != "" && (p.Node.ID() == wanted || p.Step != nil && p.Step.ID.String() == wanted) {
+		if wanted != "" && !p.isPart() && (p.Node.ID() == wanted || p.Step != nil && p.Step.ID.String() == wanted) {
 			if r.Chosen != "" {
 				r.Chosen = p.Node.ID()
 			}
@@ -79,7 +79,7 @@ func (r *runView) preview(ctx context.Context, tx tenants.Tx, digest engine.Dige
 	if digest.IsZero() {
 		return nil, nil
 	}
-	preview, err := engine.PreviewOf(ctx, tx, r.Progress.Run.ID, digest, previewBytes)
+	preview, err := engine.PreviewOf(ctx, tx, r.View.Run.ID, digest, previewBytes)
 	return &preview, err
 }
 
@@ -93,7 +93,7 @@ func (p *panelView) component() *ui.Panel {
 		Badge: &badge, Says: p.says(), Actions: p.actions(),
 	}
 	if p.r.Chosen != "" {
-		panel.Close = p.r.path() + p.r.query()
+		panel.Close = p.r.base() + p.r.query()
 	}
 	for _, fold := range []ui.Fold{p.reviewFold(), p.failureFold(), p.resultFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
 		if fold.Title != "" {
@@ -324,5 +324,5 @@ func (p *panelView) failureFold() ui.Fold {
 // askFold is what the step does, as its pipeline says.
 func (p *panelView) askFold() ui.Fold {
 	return ui.Fold{ID: "fold-what", Title: "What this step does", Open: p.Passage.Step == nil,
-		Body: ui.Words(tell(p.r.Progress.Program, p.node(), p.r.v.maySeeMoney()))}
+		Body: ui.Words(tell(p.r.View.Program, p.node(), p.r.v.maySeeMoney()))}
 }

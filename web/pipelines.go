@@ -144,7 +144,7 @@ func (v *visit) newsOf(ctx context.Context, tx tenants.Tx, lines []engine.Line) 
 			asking = append(asking, line.Run.ID)
 		}
 	}
-	asked, err := v.s.Reviews.OpenOfRuns(ctx, tx, asking)
+	asked, err := v.s.Reviews.OpenOfRuns(ctx, tx, asking, v.user)
 	if err != nil {
 		return nil, err
 	}

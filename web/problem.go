@@ -71,6 +71,8 @@ var problems = []struct {
 
 	{engine.ErrNoRun, problem{status: http.StatusNotFound, heading: "There is no such run",
 		sentence: "The address may be mistyped, or the run was removed. Look for it among the runs."}},
+	{engine.ErrNoPart, problem{status: http.StatusNotFound, heading: "The run has no such part",
+		sentence: "The address may be mistyped. Open the run and go on from its timeline."}},
 	{engine.ErrNoValue, problem{status: http.StatusNotFound, heading: "There is no such value",
 		sentence: "The address may be mistyped, or what the run kept was cleaned up."}},
 	{engine.ErrTooLarge, problem{status: http.StatusRequestEntityTooLarge, heading: "This is too large", sentence: "A value can have up to 32 MB. Make it smaller and try again."}},

@@ -183,7 +183,7 @@ func runParts(r runView) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = (ui.Section{ID: "result", Title: "Result of the run"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = (ui.Section{ID: "result", Title: r.resultTitle()}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -214,27 +214,29 @@ func runParts(r runView) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Var8 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
-				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
-				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
-				if !templ_7745c5c3_IsBuffer {
-					defer func() {
-						templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
-						if templ_7745c5c3_Err == nil {
-							templ_7745c5c3_Err = templ_7745c5c3_BufErr
-						}
-					}()
-				}
-				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = valueParts(r.input()).Render(ctx, templ_7745c5c3_Buffer)
+			if !r.Input.Digest.IsZero() {
+				templ_7745c5c3_Var8 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+					if !templ_7745c5c3_IsBuffer {
+						defer func() {
+							templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+							if templ_7745c5c3_Err == nil {
+								templ_7745c5c3_Err = templ_7745c5c3_BufErr
+							}
+						}()
+					}
+					ctx = templ.InitializeContext(ctx)
+					templ_7745c5c3_Err = valueParts(r.input()).Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+					return nil
+				})
+				templ_7745c5c3_Err = (ui.Section{ID: "input", Title: r.inputTitle()}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				return nil
-			})
-			templ_7745c5c3_Err = (ui.Section{ID: "input", Title: "What the run started with"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var8), templ_7745c5c3_Buffer)
-			if templ_7745c5c3_Err != nil {
-				return templ_7745c5c3_Err
 			}
 			return nil
 		})
@@ -255,7 +257,7 @@ func (r runView) panel() *ui.Panel {
 
 func (r *runView) input() valueView {
 	return valueView{
-		ID: "run-input", Label: "Input", Preview: r.Input, Fields: r.Progress.Program.Document().Input,
+		ID: "run-input", Label: "Input", Preview: r.Input, Fields: r.inputFields(),
 		Download: r.path("values", r.Input.Digest.String()) + queryOf("name", "input"), files: r.fileAddress,
 	}
 }
@@ -265,6 +267,20 @@ func (r *runView) result() valueView {
 		ID: "run-result", Label: "Result", Preview: *r.Result, Fields: r.resultFields(),
 		Download: r.path("values", r.Result.Digest.String()) + queryOf("name", "result"),
 	}
+}
+
+func (r *runView) resultTitle() string {
+	if r.isPart() {
+		return "Result of " + partWords[r.View.Part.Kind]
+	}
+	return "Result of the run"
+}
+
+func (r *runView) inputTitle() string {
+	if r.isPart() {
+		return "What " + partWords[r.View.Part.Kind] + " is about"
+	}
+	return "What the run started with"
 }
 
 func (r *runView) fileAddress(digest, name string) string {
@@ -315,7 +331,7 @@ func runSpend(m runMoney) templ.Component {
 			var templ_7745c5c3_Var10 string
 			templ_7745c5c3_Var10, templ_7745c5c3_Err = templ.JoinStringErrs(note)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/run.templ`, Line: 89, Col: 25}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `web/run.templ`, Line: 105, Col: 25}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var10))
 			if templ_7745c5c3_Err != nil {

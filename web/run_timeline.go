@@ -6,28 +6,39 @@ import (
 	"time"
 
 	"tollgate/app/engine"
+	"tollgate/app/pipeline"
 	"tollgate/web/ui"
 )
 
 // end is when the run ended, or now.
 func (r *runView) end() time.Time {
-	if ended := r.Progress.Run.EndedAt; ended != nil {
+	if ended := r.View.Run.EndedAt; ended != nil && !r.isPart() {
 		return *ended
+	}
+	if r.isPart() && r.View.Part.EndedAt != nil {
+		return *r.View.Part.EndedAt
 	}
 	return r.Now
 }
 
+// begin is when what the page shows began.
+func (r *runView) begin() time.Time {
+	if r.isPart() {
+		return r.View.Part.BegunAt
+	}
+	return r.View.Run.CreatedAt
+}
+
 // split is where the time of the run went, waiting apart from work.
 func (r *runView) split() ui.Split {
-	return divide(r.Passages, r.Progress.Run.CreatedAt, r.end()).split()
+	return divide(r.Passages, r.begin(), r.end()).split()
 }
 
 // timeline draws the rows of the page that is shown.
 func (r *runView) timeline() ui.Timeline {
-	run := r.Progress.Run
 	line := ui.Timeline{
 		ID: "timeline", Caption: "Steps of this run in order, with status, time span, duration and cost",
-		Start: run.CreatedAt, Now: r.end(), Ended: run.State.Final(), TrueScale: r.TrueTime || !r.folds(), Loc: r.v.zone(),
+		Start: r.begin(), Now: r.end(), Ended: r.ended(), TrueScale: r.TrueTime || !r.folds(), Loc: r.v.zone(),
 	}
 	from, to := r.window()
 	for _, p := range r.Passages[from:to] {
@@ -41,8 +52,8 @@ const worthFolding = 10 * time.Second
 
 // folds tells whether the run has waited long enough for its waits to be folded.
 func (r *runView) folds() bool {
-	spent := divide(r.Passages, r.Progress.Run.CreatedAt, r.end())
-	return r.end().Sub(r.Progress.Run.CreatedAt)-spent[ui.Running] >= worthFolding
+	spent := divide(r.Passages, r.begin(), r.end())
+	return r.end().Sub(r.begin())-spent[ui.Running] >= worthFolding
 }
 
 // window is which rows of a long timeline stand on the page: those asked for, or those
@@ -74,9 +85,12 @@ func (r *runView) focus() string {
 // row is one step with its bar. Its id is the step's, so a live page changes it in place.
 func (r *runView) row(p passage) ui.TimelineStep {
 	row := ui.TimelineStep{
-		ID: "step-" + p.Node.ID(), Number: p.Node.Number, Name: p.Node.Step.Name, Href: r.path("steps", p.Node.ID()) + r.query(),
-		Depth: p.Node.Depth - 1, Chosen: r.Panel != nil && r.Panel.Passage.Node == p.Node, Badge: p.badge(), Group: p.isGroup(),
+		ID: p.id(), Number: p.number(), Name: p.name(), Href: r.address(p),
+		Depth: r.depth(p), Chosen: r.Panel != nil && !p.isPart() && r.Panel.Passage.Node == p.Node, Badge: p.badge(), Group: p.isLine(),
 		Bars: p.stretches(), Attempts: p.ticks(), Time: p.took(r.Now), Reason: r.because(p),
+	}
+	if p.Size != nil {
+		row.Strip = strip(*p.Size)
 	}
 	if p.Step != nil && r.v.maySeeMoney() && p.Step.CostMicros > 0 {
 		row.Cost = ui.Dollars(p.Step.CostMicros)
@@ -84,11 +98,41 @@ func (r *runView) row(p passage) ui.TimelineStep {
 	return row
 }
 
+// address is the panel of a step, or the page of a round or branch.
+func (r *runView) address(p passage) string {
+	if !p.isPart() {
+		return r.base("steps", p.Node.ID()) + r.query()
+	}
+	if p.Step == nil {
+		return r.base("steps", p.Node.ID()) + r.query()
+	}
+	return r.path("parts", p.Step.ID.String())
+}
+
+// depth is how far a row is moved in, from what the page shows.
+func (r *runView) depth(p passage) int {
+	depth := p.Node.Depth - 1 + p.Deeper
+	if r.isPart() {
+		for node := r.View.Program.Node(r.View.Part.StepID); node != nil; node = node.Parent {
+			depth--
+		}
+	}
+	return max(0, depth)
+}
+
 // because stands under a row where somebody could act or wonder.
 func (r *runView) because(p passage) ui.Sentence {
 	switch {
+	case p.isPart():
+		return r.partReason(p)
 	case p.Step == nil:
 		return nil
+	case p.Size != nil:
+		return listReason(*p.Size, func(standing string) string { return r.path("groups", p.Step.ID.String()) + queryOf("state", standing) })
+	case p.Node.Kind() == pipeline.KindRepeat && p.Wait == nil:
+		return r.loopReason(p)
+	case p.Node.Kind() == pipeline.KindParallel:
+		return r.besideReason(p)
 	case p.Step.Failure != nil && p.Step.State == engine.StepFailed && !p.isGroup():
 		return ui.Sentence{ui.Name(p.Step.Failure.Message)}
 	case p.Step.Chosen != "":
@@ -101,6 +145,10 @@ func (r *runView) because(p passage) ui.Sentence {
 		return r.askedAt(p)
 	case p.Wait.Kind == engine.WaitRetry, p.Wait.Kind == engine.WaitCap:
 		return ui.Sentence{ui.Name(r.v.reasonOf(p.Wait.Kind, p.Wait.Reason))}
+	case p.Wait.Kind == engine.WaitTime, p.Wait.Kind == engine.WaitEvent:
+		c := clock{r.Now, r.v.zone()}
+		n := r.standingOf(p)
+		return ui.Words(n.waited(c) + c.since(n.Since) + n.atMost(c) + ".")
 	}
 	return nil
 }
@@ -122,10 +170,10 @@ func (r *runView) askedAt(p passage) ui.Sentence {
 // standingOf is the news of one waiting step.
 func (r *runView) standingOf(p passage) news {
 	n := newsOf(engine.Line{
-		Run: r.Progress.Run, StepID: p.Node.ID(), StepName: p.Node.Step.Name, Since: p.Wait.OpenedAt, Due: p.Wait.Due,
+		Run: r.View.Run, StepID: p.Node.ID(), StepName: p.Node.Step.Name, Since: p.Wait.OpenedAt, Due: p.Wait.Due,
 		Wait: p.Wait.Kind, Reason: r.v.reasonOf(p.Wait.Kind, p.Wait.Reason), Attempt: p.Step.Attempt,
 		EventName: p.Wait.EventName, EventKey: p.Wait.EventKey,
-	}, r.Progress.Program, nil, r.v.user)
+	}, r.View.Program, nil, r.v.user)
 	for _, asked := range r.News.Asked {
 		if asked.StepRun == p.Step.ID {
 			n.Asked = append(n.Asked, asked)
@@ -151,11 +199,11 @@ func (r *runView) pager() ui.Pager {
 	other := *r
 	if from > 0 {
 		other.From = max(0, from-rowsPerPage)
-		pager.Prev = ui.Link{Text: "Earlier steps", Href: r.path() + queryOf("from", strconv.Itoa(other.From))}
+		pager.Prev = ui.Link{Text: "Earlier steps", Href: r.base() + queryOf("from", strconv.Itoa(other.From))}
 	}
 	if to < len(r.Passages) {
 		other.From = to
-		pager.Next = ui.Link{Text: "Later steps", Href: r.path() + other.query()}
+		pager.Next = ui.Link{Text: "Later steps", Href: r.base() + other.query()}
 	}
 	return pager
 }

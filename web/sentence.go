@@ -16,13 +16,15 @@ import (
 // and what happens next.
 type news struct {
 	engine.Line
-	Number  string // of the step that the line is about: "3a"
-	Next    string // the step behind it, as it is called in sentences; empty at the end
-	Fresh   bool   // no step has begun
-	Tries   int    // how often the step is tried at most
-	Asked   []review.Asked
-	Silence pipeline.DeadlineAction // what no answer leads to
-	Me      tenants.UserID          // who reads it
+	Number   string // of the step that the line is about: "3a"
+	Next     string // the step behind it, as it is called in sentences; empty at the end
+	NextNode *pipeline.Node
+	Within   string // what ends behind the last step, where that is not the run: "this item"
+	Fresh    bool   // no step has begun
+	Tries    int    // how often the step is tried at most
+	Asked    []review.Asked
+	Silence  pipeline.DeadlineAction // what no answer leads to
+	Me       tenants.UserID          // who reads it
 }
 
 // newsOf completes a line of a list with what its program and its reviews say.
@@ -40,7 +42,7 @@ func newsOf(line engine.Line, program *pipeline.Program, asked []review.Asked, m
 		n.Silence = waits.OnDeadline
 	}
 	if next := follower(program, node); next != nil {
-		n.Next = stepTitle(next)
+		n.Next, n.NextNode = stepTitle(next), next
 	}
 	return n
 }
@@ -252,7 +254,10 @@ func (n news) atMost(c clock) string {
 
 // then says what comes after the step at work.
 func (n news) then() ui.Sentence {
-	if n.Next == "" {
+	switch {
+	case n.Next == "" && n.Within != "":
+		return ui.Words("After it " + n.Within + " is done.")
+	case n.Next == "":
 		return ui.Words("After it the run is done.")
 	}
 	return ui.Sentence{ui.Plain("Then comes "), ui.Name(n.Next), ui.Plain(".")}
@@ -291,6 +296,9 @@ func (n news) failed(when string) ui.Sentence {
 // reason is the sentence as lists have room for it, beside the badge.
 func (n news) reason(now time.Time, zone *time.Location) ui.Sentence {
 	c := clock{now, zone}
+	if n.Open.Count() > 1 && n.Run.State == engine.RunRunning {
+		return n.severalBrief()
+	}
 	switch n.Standing {
 	case engine.StandingPerson:
 		return n.personBrief(c)

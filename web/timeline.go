@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -9,51 +10,222 @@ import (
 	"tollgate/web/ui"
 )
 
-// passage is what became of one step of a program in a run: its row, where it has begun,
-// and how its time went.
+// passage is one row of a run's timeline: what became of a step of its program, or of a
+// round or a branch of a group, and how its time went.
 type passage struct {
-	Node  *pipeline.Node
-	Step  *engine.StepRun // nil before it begins
-	Wait  *engine.Wait    // the open one
-	Waits []engine.Wait
-	Tries []engine.Attempt
-	Lost  bool // the run ended, or took another way, before it got here
+	Node   *pipeline.Node
+	Lane   *pipeline.ChildList // the row is this branch side by side, and no step
+	Round  int                 // the row is this round, from 1, and no step
+	Deeper int                 // rounds and branches around it
+	Step   *engine.StepRun     // nil before it begins
+	Size   *engine.GroupSize   // of a list
+	Inner  ui.Status           // of a group: how what is in it stands
+	Shut   bool                // what is in it has rows that are not shown here
+	Wait   *engine.Wait        // the open one
+	Waits  []engine.Wait
+	Tries  []engine.Attempt
+	Lost   bool // the run ended, or took another way, before it got here
 }
 
-// passages are the steps of a run's program in reading order, without those of ways
-// that were not taken.
-func passages(progress engine.Progress, history engine.History) []passage {
-	rows := map[string]*engine.StepRun{}
-	for i := range progress.Steps {
-		rows[progress.Steps[i].StepID] = &progress.Steps[i]
+// isPart tells whether the row is a round or a branch.
+func (p passage) isPart() bool { return p.Lane != nil || p.Round > 0 }
+
+// name is what the row is called.
+func (p passage) name() string {
+	switch {
+	case p.Lane != nil && p.Lane.Name != "":
+		return p.Lane.Name
+	case p.Lane != nil:
+		return string(p.Lane.Key)
+	case p.Round > 0:
+		return "Round " + ui.Count(int64(p.Round))
 	}
-	var all []passage
-	var walk func(nodes []*pipeline.Node)
-	walk = func(nodes []*pipeline.Node) {
-		for _, node := range nodes {
-			p := passage{Node: node, Step: rows[node.ID()], Lost: progress.Run.State.Final()}
-			if p.Step != nil {
-				p.Waits, p.Tries = history.Waits[p.Step.ID], history.Attempts[p.Step.ID]
-				if wait, open := progress.Waits[p.Step.ID]; open {
-					p.Wait = &wait
-				}
-			}
-			all = append(all, p)
-			for _, list := range node.Lists {
-				if p.takes(list, rows) {
-					walk(list.Nodes)
-				}
-			}
+	return p.Node.Step.Name
+}
+
+// number is that of a step; rounds and branches have none.
+func (p passage) number() string {
+	if p.isPart() {
+		return ""
+	}
+	return p.Node.Number
+}
+
+// id is the row's own on the page. It stays the same while the run goes on.
+func (p passage) id() string {
+	switch {
+	case p.Lane != nil:
+		return "lane-" + p.Node.ID() + "-" + string(p.Lane.Key)
+	case p.Round > 0:
+		return fmt.Sprintf("round-%s-%d", p.Node.ID(), p.Round)
+	}
+	return "step-" + p.Node.ID()
+}
+
+// walker draws the rows of a view in reading order.
+type walker struct {
+	view    engine.View
+	history engine.History
+	inside  map[engine.StepRunID][]*engine.StepRun // rows by what they stand in
+	all     []passage
+}
+
+// passages are the steps of a view in reading order, without those of ways that were
+// not taken. Lists are one row; of loops and branches side by side the rounds and
+// branches are rows, too.
+func passages(view engine.View, history engine.History) []passage {
+	w := walker{view: view, history: history, inside: map[engine.StepRunID][]*engine.StepRun{}}
+	for i := range view.Steps {
+		row := &view.Steps[i]
+		w.inside[row.Parent] = append(w.inside[row.Parent], row)
+	}
+	var top engine.StepRunID
+	if view.Part != nil {
+		top = view.Part.ID
+	}
+	w.list(view.Nodes(), w.inside[top], 0)
+	return w.all
+}
+
+// list draws the steps of one list, of which rows have begun.
+func (w *walker) list(nodes []*pipeline.Node, rows []*engine.StepRun, deeper int) {
+	for _, node := range nodes {
+		p := w.passage(node, rowOf(rows, func(row *engine.StepRun) bool { return row.StepID == node.ID() && !engine.IsPart(row.Kind) }))
+		p.Deeper = deeper
+		at := len(w.all)
+		w.all = append(w.all, p)
+		w.into(p, deeper)
+		w.all[at].Inner = innerStatus(w.all[at+1:])
+	}
+}
+
+// rowOf finds a row; nil where it has not begun.
+func rowOf(rows []*engine.StepRun, is func(*engine.StepRun) bool) *engine.StepRun {
+	if i := slices.IndexFunc(rows, is); i >= 0 {
+		return rows[i]
+	}
+	return nil
+}
+
+func (w *walker) passage(node *pipeline.Node, row *engine.StepRun) passage {
+	p := passage{Node: node, Step: row, Lost: w.over()}
+	if row == nil {
+		return p
+	}
+	p.Waits, p.Tries = w.history.Waits[row.ID], w.history.Attempts[row.ID]
+	if wait, open := w.view.Waits[row.ID]; open {
+		p.Wait = &wait
+	}
+	if size, counted := w.view.Groups[row.ID]; counted {
+		p.Size = &size
+	}
+	p.Shut = node.Kind() == pipeline.KindEach
+	return p
+}
+
+// over tells whether nothing more will begin here.
+func (w *walker) over() bool {
+	return w.view.Run.State.Final() || w.view.Part != nil && !w.view.Part.State.Open()
+}
+
+// into draws what is inside a step.
+func (w *walker) into(p passage, deeper int) {
+	var rows []*engine.StepRun
+	if p.Step != nil {
+		rows = w.inside[p.Step.ID]
+	}
+	switch p.Node.Kind() {
+	case pipeline.KindEach:
+		return // its items have a page of their own
+	case pipeline.KindParallel:
+		w.lanes(p, rows, deeper+1)
+		return
+	case pipeline.KindRepeat:
+		w.rounds(p, rows, deeper+1)
+		return
+	}
+	for _, list := range p.Node.Lists {
+		if p.takes(list, rows) {
+			w.list(list.Nodes, rows, deeper)
 		}
 	}
-	walk(progress.Program.Roots())
-	return all
 }
 
+// lanes draws branches side by side, each with its steps.
+func (w *walker) lanes(group passage, rows []*engine.StepRun, deeper int) {
+	for i := range group.Node.Lists {
+		lane := &group.Node.Lists[i]
+		p := w.passage(group.Node, rowOf(rows, func(row *engine.StepRun) bool { return row.Kind == engine.KindLane && row.List == lane.Key }))
+		p.Lane, p.Deeper, p.Shut = lane, deeper, false
+		if group.Step != nil && !group.Step.State.Open() {
+			p.Lost = true
+		}
+		w.part(p, lane.Nodes, deeper)
+	}
+}
+
+// rounds draws those rounds of a loop that the view has. One that has not begun shows
+// its steps, so that a reader sees what will come.
+func (w *walker) rounds(group passage, rows []*engine.StepRun, deeper int) {
+	steps := group.Node.Child(pipeline.ListSteps)
+	if group.Step == nil || steps == nil {
+		if steps != nil {
+			w.list(steps.Nodes, nil, deeper-1)
+		}
+		return
+	}
+	slices.SortFunc(rows, func(a, b *engine.StepRun) int { return a.Turn - b.Turn })
+	for i, row := range rows {
+		p := w.passage(group.Node, row)
+		p.Round, p.Deeper, p.Shut = row.Turn+1, deeper, i < len(rows)-1
+		if p.Shut {
+			w.all = append(w.all, p)
+			continue
+		}
+		w.part(p, steps.Nodes, deeper)
+	}
+}
+
+// part draws a round or branch and the steps in it.
+func (w *walker) part(p passage, nodes []*pipeline.Node, deeper int) {
+	at := len(w.all)
+	w.all = append(w.all, p)
+	var rows []*engine.StepRun
+	if p.Step != nil {
+		rows = w.inside[p.Step.ID]
+	}
+	if p.Step != nil || !p.Lost {
+		w.list(nodes, rows, deeper)
+	}
+	w.all[at].Inner = innerStatus(w.all[at+1:])
+}
+
+// innerStatus is how open rows stand together: at work if one works, else by the most
+// urgent thing that one waits for.
+func innerStatus(inner []passage) ui.Status {
+	var found ui.Status
+	for _, p := range inner {
+		if p.Step == nil || !p.Step.State.Open() || p.isGroup() && p.Size == nil {
+			continue
+		}
+		status := p.status()
+		if status == ui.Running {
+			return ui.Running
+		}
+		if found == "" || slices.Index(waitOrder, status) < slices.Index(waitOrder, found) {
+			found = status
+		}
+	}
+	return found
+}
+
+// waitOrder is what a group waits for, most urgent first.
+var waitOrder = []ui.Status{ui.Cap, ui.Person, ui.Retrying, ui.Waiting, ui.Paused, ui.Queued}
+
 // takes tells whether a list of steps inside the step has run, or may still run.
-func (p passage) takes(list pipeline.ChildList, rows map[string]*engine.StepRun) bool {
-	for _, node := range list.Nodes {
-		if rows[node.ID()] != nil {
+func (p passage) takes(list pipeline.ChildList, rows []*engine.StepRun) bool {
+	for _, row := range rows {
+		if row.List == list.Key {
 			return true
 		}
 	}
@@ -67,7 +239,7 @@ func (p passage) takes(list pipeline.ChildList, rows map[string]*engine.StepRun)
 	return p.Step.Chosen == list.Key && p.Step.State.Open()
 }
 
-// badge is how the step stands.
+// badge is how the row stands.
 func (p passage) badge() ui.Badge {
 	if p.Step == nil {
 		if p.Lost {
@@ -86,6 +258,10 @@ func (p passage) status() ui.Status {
 	switch {
 	case p.Wait != nil:
 		return statusOfWait(p.Wait.Kind)
+	case p.Size != nil && p.Step.State.Open():
+		return sizeStatus(*p.Size)
+	case p.Inner != "" && p.Step.State.Open():
+		return p.Inner
 	case p.Step.State == engine.StepWaiting:
 		return ui.Queued // what it waited for is here
 	}
@@ -94,7 +270,7 @@ func (p passage) status() ui.Status {
 
 func statusOfState(state engine.StepState) ui.Status {
 	return map[engine.StepState]ui.Status{
-		engine.StepRunning: ui.Running, engine.StepWaiting: ui.Waiting, engine.StepDone: ui.Done,
+		engine.StepQueued: ui.Queued, engine.StepRunning: ui.Running, engine.StepWaiting: ui.Waiting, engine.StepDone: ui.Done,
 		engine.StepFailed: ui.Failed, engine.StepSkipped: ui.Skipped, engine.StepCancelled: ui.Cancelled,
 	}[state]
 }
@@ -163,8 +339,8 @@ func (p passage) rest(before []ui.Stretch) []ui.Stretch {
 		if p.Step.BegunAt.After(from) {
 			from = p.Step.BegunAt
 		}
-		return []ui.Stretch{{From: from, As: ui.Running}}
-	case p.Step.State == engine.StepWaiting:
+		return []ui.Stretch{{From: from, As: p.status()}}
+	case p.Step.State == engine.StepWaiting, p.Step.State == engine.StepQueued:
 		return []ui.Stretch{{From: from, As: ui.Queued}}
 	case len(before) == 0, p.Step.State != engine.StepDone && p.Step.EndedAt.After(from):
 		return []ui.Stretch{{From: from, To: *p.Step.EndedAt, As: statusOfState(p.Step.State), Over: p.Step.State == engine.StepDone}}
@@ -172,8 +348,11 @@ func (p passage) rest(before []ui.Stretch) []ui.Stretch {
 	return nil
 }
 
-// isGroup tells whether the step's own bar is a line around those of others.
-func (p passage) isGroup() bool { return len(p.Node.Lists) > 0 }
+// isGroup tells whether the row's own bar is a line around those of others.
+func (p passage) isGroup() bool { return p.isPart() || len(p.Node.Lists) > 0 }
+
+// isLine tells whether what is in the row stands below it, so that its bar is a line.
+func (p passage) isLine() bool { return p.isGroup() && !p.Shut }
 
 // took is how long the step has taken so far, or took.
 func (p passage) took(now time.Time) string {
@@ -210,8 +389,12 @@ var spentIn = []struct {
 	words  string
 }{
 	{ui.Running, "Working"}, {ui.Retrying, "Retrying"}, {ui.Person, "Waiting for a person"}, {ui.Cap, "Stopped by the cap"},
-	{ui.Waiting, "Waiting"}, {ui.Queued, "Between steps"},
+	{ui.Waiting, "Waiting"}, {insideGroups, "In lists and loops"}, {ui.Queued, "Between steps"},
 }
+
+// insideGroups is time spent in items and rounds whose own rows are not at hand: work
+// and waiting together.
+const insideGroups ui.Status = "inside"
 
 // kindOfTime counts an ended try as the work that it was.
 func kindOfTime(status ui.Status) ui.Status {
@@ -234,10 +417,13 @@ func divide(all []passage, from, to time.Time) spentTime {
 	}
 	var edges []edge
 	for _, p := range all {
-		if p.isGroup() {
+		if p.isLine() {
 			continue
 		}
 		for _, stretch := range p.stretches() {
+			if p.Shut {
+				stretch.As = insideGroups
+			}
 			end := stretch.To
 			if end.IsZero() || end.After(to) {
 				end = to
@@ -286,7 +472,11 @@ func (s spentTime) split() ui.Split {
 		if part == 0 || one.status == ui.Queued && part < time.Second {
 			continue
 		}
-		split = append(split, ui.SplitPart{Status: one.status, Words: one.words + " " + ui.Duration(part), Share: 100 * float64(part) / float64(whole)})
+		status := one.status
+		if status == insideGroups {
+			status = ui.Skipped
+		}
+		split = append(split, ui.SplitPart{Status: status, Words: one.words + " " + ui.Duration(part), Share: 100 * float64(part) / float64(whole)})
 	}
 	return split
 }

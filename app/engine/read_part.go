@@ -28,7 +28,7 @@ type PartLine struct {
 	Standing StandingState
 	At       *StepRun // the worst open step in it; nil where none is open
 	Wait     *Wait    // of that step
-	Value    []byte   // the beginning of what it is about; of items only
+	Value    []byte   // the beginning of what an item is about, or of what a round or lane gave
 }
 
 // PartFilter chooses parts of a group. A standing of "" takes all.
@@ -38,8 +38,8 @@ type PartFilter struct {
 	Limit    int
 }
 
-// itemBytes is how much of an item's value a list reads.
-const itemBytes = 2 << 10
+// beginningBytes is how much of a value a list reads.
+const beginningBytes = 2 << 10
 
 // GroupOf reads a group with the parts that a filter chooses, in their order. It
 // returns ErrNoRun or ErrNoPart.
@@ -117,18 +117,35 @@ func chooseParts(ctx context.Context, tx tenants.Tx, run RunID, group StepRunID,
 
 // readValues adds to items the beginning of what they are about.
 func readValues(ctx context.Context, tx tenants.Tx, parts []PartLine) error {
-	var digests [][]byte
+	var digests []Digest
 	for _, part := range parts {
-		if part.Part.Kind == KindItem && !part.Part.Input.IsZero() {
-			digests = append(digests, part.Part.Input.bytes())
+		if part.Part.Kind == KindItem {
+			digests = append(digests, part.Part.Input)
+		} else {
+			digests = append(digests, part.Part.Output)
 		}
 	}
-	if len(digests) == 0 {
-		return nil
+	values, err := beginnings(ctx, tx, digests)
+	for i := range parts {
+		parts[i].Value = values[digests[i]]
+	}
+	return err
+}
+
+// beginnings reads the first bytes of small values; of those in chunks it gives none.
+func beginnings(ctx context.Context, tx tenants.Tx, digests []Digest) (map[Digest][]byte, error) {
+	var wanted [][]byte
+	for _, digest := range digests {
+		if !digest.IsZero() {
+			wanted = append(wanted, digest.bytes())
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
 	}
 	rows, _ := tx.Query(ctx, `
 		SELECT v.digest, coalesce(substring(v.content FROM 1 FOR $3), '') FROM stored_values v WHERE v.tenant_id = $1 AND v.digest = ANY ($2)`,
-		tx.Tenant, digests, itemBytes)
+		tx.Tenant, wanted, beginningBytes)
 	values := map[Digest][]byte{}
 	var digest, value []byte
 	_, err := pgx.ForEachRow(rows, []any{&digest, &value}, func() error {
@@ -136,12 +153,9 @@ func readValues(ctx context.Context, tx tenants.Tx, parts []PartLine) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read the values of items: %w", err)
+		return nil, fmt.Errorf("read the beginnings of values: %w", err)
 	}
-	for i := range parts {
-		parts[i].Value = values[parts[i].Part.Input]
-	}
-	return nil
+	return values, nil
 }
 
 // readAt adds to open parts the worst step that is open in them. It descends through

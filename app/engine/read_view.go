@@ -22,6 +22,7 @@ type View struct {
 	Steps   []StepRun // in the order in which they began
 	Groups  map[StepRunID]GroupSize
 	Waits   map[StepRunID]Wait // open ones of Steps
+	Outputs map[Digest][]byte  // beginnings of what loops, branches side by side and stops gave
 	Open    Branches
 	Version uint64 // grows with every change of the run; compare with Changed
 }
@@ -104,11 +105,18 @@ func (v *View) readSteps(ctx context.Context, tx tenants.Tx) error {
 		return err
 	}
 	var all, lists []StepRunID
+	var outputs []Digest
 	for _, step := range v.Steps {
 		all = append(all, step.ID)
-		if step.Kind == pipeline.KindEach {
+		switch step.Kind {
+		case pipeline.KindEach:
 			lists = append(lists, step.ID)
+		case pipeline.KindRepeat, pipeline.KindParallel, pipeline.KindStop, KindLane:
+			outputs = append(outputs, step.Output)
 		}
+	}
+	if v.Outputs, err = beginnings(ctx, tx, outputs); err != nil {
+		return err
 	}
 	if v.Groups, err = groupSizes(ctx, tx, v.Run.ID, lists); err != nil {
 		return err

@@ -22,7 +22,7 @@ func TestOpenQuestionsOfRuns(t *testing.T) {
 		var all map[[16]byte][]review.Asked
 		require.NoError(t, b.in(t, func(ctx context.Context, tx tenants.Tx) error {
 			var err error
-			all, err = b.room.OpenOfRuns(ctx, tx, [][16]byte{b.run, tenants.NewID[string]()})
+			all, err = b.room.OpenOfRuns(ctx, tx, [][16]byte{b.run, tenants.NewID[string]()}, b.ben)
 			return err
 		}))
 		require.LessOrEqual(t, len(all), 1)
@@ -40,9 +40,14 @@ func TestOpenQuestionsOfRuns(t *testing.T) {
 	_, err := b.decide(t, b.byLink(t, id, "ben@example.com", review.Approve))
 	require.NoError(t, err)
 	require.Equal(t, []string{"Chi Lin", "Kim Lee"}, asked()[0].Names)
+	require.NoError(t, b.in(t, func(ctx context.Context, tx tenants.Tx) error {
+		bySteps, err := b.room.OpenOfSteps(ctx, tx, [][16]byte{b.stepRun, tenants.NewID[string]()})
+		require.Equal(t, map[[16]byte][]review.Asked{b.stepRun: asked()}, bySteps)
+		return err
+	}))
 
 	require.NoError(t, b.db.InTx(t.Context(), b.otherTenant, func(ctx context.Context, tx tenants.Tx) error {
-		all, err := b.room.OpenOfRuns(ctx, tx, [][16]byte{b.run})
+		all, err := b.room.OpenOfRuns(ctx, tx, [][16]byte{b.run}, b.ben)
 		require.Empty(t, all)
 		return err
 	}))

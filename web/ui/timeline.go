@@ -66,6 +66,9 @@ type Strip struct {
 	Cells []Status
 }
 
+// Render writes the cells.
+func (s Strip) Render(ctx context.Context, w io.Writer) error { return strip(s).Render(ctx, w) }
+
 // Render writes the timeline and the legend of what it shows.
 func (t Timeline) Render(ctx context.Context, w io.Writer) error {
 	return timeline(t, newScale(t)).Render(ctx, w)

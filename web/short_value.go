@@ -1,0 +1,112 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"tollgate/web/ui"
+)
+
+// How much of a value stands on one line.
+const (
+	shortParts = 3
+	shortPart  = 40
+	shortLine  = 90
+)
+
+// shortValue tells a JSON value, of which there may be only the beginning, on one line:
+// of a record its first few values, of a list how long it is.
+func shortValue(value []byte) string {
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 {
+		return ""
+	}
+	switch value[0] {
+	case '{':
+		var parts []string
+		eachPart(value, func(_ string, part json.RawMessage) bool {
+			if words := shortPartOf(part); words != "" {
+				parts = append(parts, words)
+			}
+			return len(parts) < shortParts
+		})
+		return firstOf(strings.Join(parts, " · "), shortLine)
+	case '[':
+		var list []json.RawMessage
+		if json.Unmarshal(value, &list) != nil {
+			return "A list"
+		}
+		return ui.Plural(int64(len(list)), "entry", "entries")
+	}
+	return firstOf(shortPartOf(value), shortLine)
+}
+
+// shortPartOf tells a part that is a text, a number, yes or no, or money; other parts
+// need more room than a line has.
+func shortPartOf(part json.RawMessage) string {
+	var decoded any
+	decoder := json.NewDecoder(bytes.NewReader(part))
+	decoder.UseNumber()
+	if decoder.Decode(&decoded) != nil {
+		return ""
+	}
+	switch value := decoded.(type) {
+	case string:
+		return firstOf(strings.Join(strings.Fields(value), " "), shortPart)
+	case json.Number:
+		return value.String()
+	case bool:
+		return map[bool]string{true: "yes", false: "no"}[value]
+	case map[string]any:
+		amount, isAmount := value["amount"].(json.Number)
+		currency, isCurrency := value["currency"].(string)
+		if isAmount && isCurrency {
+			return ui.Money(amount.String(), currency)
+		}
+	}
+	return ""
+}
+
+// eachPart goes through the parts of a record in their order until fn has enough, or
+// until the piece of it that is at hand ends.
+func eachPart(record []byte, fn func(name string, part json.RawMessage) bool) {
+	decoder := json.NewDecoder(bytes.NewReader(record))
+	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
+		return
+	}
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			return
+		}
+		var part json.RawMessage
+		if decoder.Decode(&part) != nil {
+			return
+		}
+		if text, ok := name.(string); !ok || !fn(text, part) {
+			return
+		}
+	}
+}
+
+// partOfRecord is one part of a record, of which there may be only the beginning.
+func partOfRecord(record []byte, name string) json.RawMessage {
+	var found json.RawMessage
+	eachPart(record, func(each string, part json.RawMessage) bool {
+		if each == name {
+			found = part
+		}
+		return found == nil
+	})
+	return found
+}
+
+// compact is JSON without white space, for comparing; "" for what is none.
+func compact(value []byte) string {
+	var out bytes.Buffer
+	if json.Compact(&out, value) != nil {
+		return ""
+	}
+	return out.String()
+}
