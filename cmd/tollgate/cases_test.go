@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"syscall"
@@ -11,6 +12,7 @@ import (
 
 	"tollgate/app/apptest/fakellm"
 	"tollgate/app/apptest/fault"
+	"tollgate/tenants"
 )
 
 // The cases here are numbered after the set of failures seen in other products that the
@@ -95,6 +97,9 @@ func TestCaseS07PostgresRestartsDuringTheTakeOver(t *testing.T) {
 	f := newFleet(t, postgres.URL(), postgres.SuperURL())
 	f.model.Mix(fakellm.Share{PerMille: 1000, Turn: fakellm.Turn{Hang: true}})
 	id := f.publish(fmt.Sprintf(askAndTell, ask("one")+","+ask("two")))
+	f.in(func(ctx context.Context, tx tenants.Tx) error {
+		return tenants.SetQuotas(ctx, tx, tenants.Quotas{ParallelSlices: runs, OpenRuns: runs})
+	})
 	dying := f.work("TOLLGATE_SLICES=200")
 	for n := range runs {
 		f.start(id, fmt.Sprintf(`{"n":%d}`, n), fmt.Sprint("S07 ", n))
