@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
@@ -49,6 +50,21 @@ func (i *Inserter) Announce(ctx context.Context, queue string) error {
 	batch.Queue(`SELECT pg_notify($1, json_build_object('queue', $2::text)::text)`, migrations.RiverSchema+".river_insert", queue)
 	if err := i.db.System().SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("announce jobs: %w", err)
+	}
+	return nil
+}
+
+// FinishTx marks a running job done in the name of a worker that will not. A job that is
+// not running any more stays as it is.
+func (i *Inserter) FinishTx(ctx context.Context, tx pgx.Tx, id int64) error {
+	done := riverdriver.JobSetStateCompleted(id, time.Now(), nil)
+	_, err := i.Driver().UnwrapExecutor(tx).JobSetStateIfRunningMany(ctx, &riverdriver.JobSetStateIfRunningManyParams{
+		ID: []int64{done.ID}, Attempt: []*int{done.Attempt}, ErrData: [][]byte{done.ErrData}, FinalizedAt: []*time.Time{done.FinalizedAt},
+		MetadataDoMerge: []bool{done.MetadataDoMerge}, MetadataUpdates: [][]byte{done.MetadataUpdates}, ScheduledAt: []*time.Time{done.ScheduledAt},
+		State: []rivertype.JobState{done.State}, Schema: migrations.RiverSchema,
+	})
+	if err != nil {
+		return fmt.Errorf("finish a job: %w", err)
 	}
 	return nil
 }

@@ -204,6 +204,7 @@ var systemGrants = map[string]string{
 	"waits":             "SELECT",
 	"slices":            "SELECT, UPDATE (crowded, dispatched_at, state)",        // giving slots
 	"events":            "SELECT (id, key, name, sent_at, spreading, tenant_id)", // spreading and pruning
+	"reviews":           "SELECT (state, step_run_id, tenant_id)",                // the watchdog: is it still open?
 	"tenant_quotas":     "SELECT",
 	"tenant_turns":      "INSERT, SELECT, UPDATE",
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open

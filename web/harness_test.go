@@ -245,6 +245,8 @@ func (j *jobs) InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.Inser
 // Announce wakes nobody: the tests take the jobs themselves.
 func (j *jobs) Announce(context.Context, string) error { return nil }
 
+func (*jobs) FinishTx(context.Context, pgx.Tx, int64) error { return nil }
+
 func (j *jobs) take() river.JobArgs {
 	j.mu.Lock()
 	defer j.mu.Unlock()

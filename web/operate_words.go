@@ -43,6 +43,24 @@ var stuckTexts = map[engine.StuckKind]stuckText{
 		mended: "A new branch goes on behind the last step that ended.",
 		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
 	},
+	engine.StuckNoWaker: {
+		title:  "A wait that nothing would end",
+		seen:   "A step waits for a time that was never set, or for a review that is over.",
+		mended: "A wait without a time ends at once. An answer that did not reach its run is not made up.",
+		todo:   "This is a defect of ours. Send us the run’s number. Where a review is over, cancel the run and start it again.",
+	},
+	engine.StuckSlotLeaked: {
+		title:  "A slot was taken, and nobody used it",
+		seen:   "A branch counted as under way, though its run has ended, or its worker is one that nobody knows.",
+		mended: "The slot is free again. A branch of an open run was handed to another worker.",
+		todo:   "Once after Postgres was restored is harmless. If it comes back, send us the run’s number and the log around the time.",
+	},
+	engine.StuckJobOrphaned: {
+		title:  "A job counted as running, and its branch had moved on",
+		seen:   "River’s table had a running job whose branch another job carries, or none.",
+		mended: "The job was marked done. It could not have done anything any more.",
+		todo:   "Once after the database was away is harmless. If it comes back, send us the log around the time.",
+	},
 }
 
 // stuckWords explain a kind; one that a newer release recorded is shown by its name.

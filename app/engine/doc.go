@@ -48,7 +48,7 @@
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, timer.go and capped.go (what sets a branch going),
 // pump.go, pump_look.go and pump_allot.go (which slice is next), reap.go and watchdog.go
-// (what repairs), horizon.go (who keeps the tables from being cleaned up), cancel.go and
+// with watch_queries.go and watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up), cancel.go and
 // giveup.go (what ends a run from outside), read.go (what pages ask), operate.go and
 // watch_findings.go (what operators ask).
 package engine

@@ -37,6 +37,8 @@ func Queues() []string {
 type Jobs interface {
 	InsertManyTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error)
 	JobCancelTx(ctx context.Context, tx pgx.Tx, id int64) (*rivertype.JobRow, error)
+	// FinishTx marks a running job done in the name of a worker that will not.
+	FinishTx(ctx context.Context, tx pgx.Tx, id int64) error
 	// Announce tells the processes that work a queue that there are new jobs in it.
 	Announce(ctx context.Context, queue string) error
 }

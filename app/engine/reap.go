@@ -133,20 +133,27 @@ func (e *Engine) takeOver(ctx context.Context, l lostSlice) error {
 		if err := e.handOver(ctx, tx, l.ID, l.Fence, nil); err != nil {
 			return err
 		}
-		return e.cancelJob(ctx, tx, l.Job)
+		return e.endJob(ctx, tx, l.Job)
 	})
 }
 
-// cancelJob cancels a job that lost its slice. A job that River has removed is fine.
-func (e *Engine) cancelJob(ctx context.Context, tx tenants.Tx, job *int64) error {
+// endJob ends a job that lost its slice: where a worker is at it, that one is told, and
+// River's row does not wait for its end, which may never come. A job that River has
+// removed is fine.
+func (e *Engine) endJob(ctx context.Context, tx tenants.Tx, job *int64) error {
 	if job == nil {
 		return nil
 	}
-	_, err := e.Jobs.JobCancelTx(ctx, tx.Tx, *job)
-	if errors.Is(err, rivertype.ErrNotFound) {
+	row, err := e.Jobs.JobCancelTx(ctx, tx.Tx, *job)
+	switch {
+	case errors.Is(err, rivertype.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("cancel a job: %w", err)
+	case row.State != rivertype.JobStateRunning:
 		return nil
 	}
-	return err
+	return e.Jobs.FinishTx(ctx, tx.Tx, *job)
 }
 
 // BuryOthers marks all workers but this one as stopped. Only a process that knows that

@@ -27,6 +27,12 @@ const (
 	StuckNoWait StuckKind = "no_wait"
 	// StuckNoStep: a run is open, and no slice of it, nor any step run but groups.
 	StuckNoStep StuckKind = "no_step"
+	// StuckNoWaker: a wait is open, and nothing would ever close it.
+	StuckNoWaker StuckKind = "no_waker"
+	// StuckSlotLeaked: a slice counts as under way, with no worker or no open run behind it.
+	StuckSlotLeaked StuckKind = "slot_leaked"
+	// StuckJobOrphaned: a job counts as running, and its slice has moved on without it.
+	StuckJobOrphaned StuckKind = "job_orphaned"
 )
 
 // Stuck is one finding.
@@ -103,48 +109,18 @@ func (w *Worker) withoutDriven(found []Stuck) []Stuck {
 	return kept
 }
 
-// stuckQueries find each kind. $1 is the age from which a state counts, $2 this worker.
-// A job that was fetched and has not claimed its slice for three times that age was lost
-// between River and us, as where the answer to the fetch got lost.
-var stuckQueries = []struct {
-	kind  StuckKind
-	query string
-}{
-	{StuckJobGone, `
-		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
-		WHERE s.state = 'dispatched' AND s.dispatched_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.kind = 'drive_slice' AND j.finalized_at IS NULL
-				AND j.args @> jsonb_build_object('slice_id', s.id, 'fence', s.fence)
-				AND (j.state <> 'running' OR j.attempted_at > now() - 3 * $1::interval))`},
-	{StuckUndriven, `
-		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid FROM slices s
-		WHERE s.state = 'running' AND s.worker_id = $2 AND s.claimed_at < now() - $1::interval
-			AND NOT EXISTS (SELECT 1 FROM river.river_job j WHERE j.id = s.job_id AND j.state IN ('retryable', 'available', 'scheduled'))`},
-	{StuckNoSlice, `
-		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
-		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'running' AND p.kind IN ('ai', 'email') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)`},
-	{StuckNoWait, `
-		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
-		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'waiting' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = p.tenant_id AND w.step_run_id = p.id AND w.state = 'open')
-			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)`},
-	{StuckNoStep, `
-		SELECT r.tenant_id, r.id, NULL::uuid, 0::bigint, NULL::bigint,
-			(SELECT p.id FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id ORDER BY p.created_at DESC, p.id DESC LIMIT 1)
-		FROM runs r
-		WHERE r.state = 'running' AND r.created_at < now() - $1::interval AND $2::uuid IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id)
-			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
-				AND p.state IN ('running', 'waiting') AND p.kind NOT IN ('branch', 'repeat', 'each', 'parallel'))`},
-}
-
-// repair sets a stuck run going again from where its rows say it stands.
+// repair sets a stuck run going again from where its rows say it stands, or frees what
+// is held for nothing.
 func (w *Worker) repair(ctx context.Context, f Stuck) error {
-	if f.Kind == StuckJobGone || f.Kind == StuckUndriven {
+	switch f.Kind {
+	case StuckJobGone, StuckUndriven:
 		return w.takeOver(ctx, lostSlice{f.Tenant, f.Slice, f.Fence, f.Job})
+	case StuckSlotLeaked:
+		return w.freeSlot(ctx, f)
+	case StuckJobOrphaned:
+		return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error { return w.endJob(ctx, tx, f.Job) })
+	case StuckNoWaker:
+		return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error { return w.wakeLost(ctx, tx, f) })
 	}
 	return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error {
 		s, err := w.lockStuck(ctx, tx, f)

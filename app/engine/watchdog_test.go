@@ -43,6 +43,22 @@ var breakages = map[engine.StuckKind]struct {
 		until:    func(h *house, run engine.RunID) { h.pump(); h.pretendRunning(run) },
 		damage:   []string{`DELETE FROM slices`, `DELETE FROM river.river_job`},
 	},
+	engine.StuckNoWaker: {
+		document: oneMail,
+		until: func(h *house, run engine.RunID) {
+			h.pretendRunning(run)
+			h.exec(`UPDATE step_runs SET state = 'waiting', slice_id = NULL`)
+			h.exec(`INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at) SELECT tenant_id, gen_random_uuid(), run_id, id, 'retry', now() FROM step_runs`)
+			h.exec(`DELETE FROM slices`)
+		},
+		damage: []string{`UPDATE waits SET due_at = NULL`},
+	},
+	engine.StuckSlotLeaked: {
+		document: oneMail,
+		until:    func(h *house, run engine.RunID) { h.pump(); h.pretendRunning(run) },
+		damage: []string{`DELETE FROM river.river_job`,
+			`UPDATE slices SET state = 'running', claimed_at = now(), worker_id = gen_random_uuid()`},
+	},
 }
 
 func TestWatchdogMendsEveryKindOfStuck(t *testing.T) {
@@ -60,7 +76,7 @@ func TestWatchdogMendsEveryKindOfStuck(t *testing.T) {
 			watcher := h.otherWorker()
 			found, err := watcher.Watch(t.Context())
 			require.NoError(t, err)
-			require.Len(t, found, 1)
+			require.Len(t, found, 1, "%+v", found)
 			require.Equal(t, kind, found[0].Kind)
 			require.Equal(t, run, found[0].Run)
 			require.True(t, found[0].Repaired)
@@ -134,7 +150,9 @@ func (h *house) pretendRunning(run engine.RunID) {
 func (h *house) age() {
 	h.t.Helper()
 	for _, statement := range []string{
-		`UPDATE slices SET ready_at = ready_at - interval '1 minute', dispatched_at = dispatched_at - interval '1 minute', claimed_at = claimed_at - interval '1 minute'`,
+		`UPDATE slices SET created_at = created_at - interval '1 minute', ready_at = ready_at - interval '1 minute',
+			dispatched_at = dispatched_at - interval '1 minute', claimed_at = claimed_at - interval '1 minute'`,
+		`UPDATE waits SET opened_at = opened_at - interval '1 minute'`,
 		`UPDATE step_runs SET begun_at = begun_at - interval '1 minute'`,
 		`UPDATE runs SET created_at = created_at - interval '1 minute'`,
 	} {
@@ -225,4 +243,98 @@ func TestSlicesOfAWorkerThatDiedDaysAgoAreTakenOver(t *testing.T) {
 	require.Equal(t, 1, taken)
 	forget()
 	require.Equal(t, 1, h.count(`SELECT count(*) FROM workers`))
+}
+
+// A slot that is taken in the name of a run that has ended is given back, whichever state
+// it was left in, and its job comes to nothing.
+func TestWatchdogFreesTheSlotsOfARunThatHasEnded(t *testing.T) {
+	t.Parallel()
+	for state, damage := range map[string]string{
+		"ready":      `UPDATE slices SET state = 'ready'`,
+		"dispatched": `UPDATE slices SET state = 'dispatched', dispatched_at = now()`,
+		"running":    `UPDATE slices SET state = 'running', claimed_at = now(), worker_id = (SELECT id FROM workers LIMIT 1), job_id = (SELECT id FROM river.river_job LIMIT 1)`,
+	} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			h := build(t, nil)
+			run := h.start(h.publish(oneMail), `{"n": 1}`)
+			h.pump()
+			watcher := h.otherWorker()
+			h.exec(damage)
+			h.exec(`UPDATE runs SET state = 'cancelled', ended_at = now() - interval '1 minute'`)
+			h.age()
+			found, err := watcher.Watch(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, found)
+			require.Zero(t, h.count(`SELECT count(*) FROM slices`))
+			found, err = watcher.Watch(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found)
+			require.Equal(t, engine.RunCancelled, h.progress(run).Run.State)
+		})
+	}
+}
+
+// A job that River has as running, though its slice is another's by now or gone, is ended;
+// one whose slice it still carries is not.
+func TestWatchdogEndsOrphanedJobs(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]string{
+		"slice gone": `DELETE FROM slices`, "slice moved on": `UPDATE slices SET fence = fence + 1, state = 'ready', job_id = NULL`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t, nil)
+			run := h.start(h.publish(oneMail), `{"n": 1}`)
+			h.pump()
+			watcher := h.otherWorker()
+			h.pretendRunning(run)
+			h.exec(`UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '1 minute', attempted_by = ARRAY['gone']`)
+			h.exec(`UPDATE slices SET state = 'running', claimed_at = now(), worker_id = '` + watcher.ID.String() + `', job_id = (SELECT id FROM river.river_job)`)
+			found, err := watcher.Watch(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found, "its slice is where it says")
+			h.exec(damage)
+			found, err = watcher.Watch(t.Context())
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			require.Equal(t, engine.StuckJobOrphaned, found[0].Kind)
+			require.True(t, found[0].Repaired)
+			require.Zero(t, h.count(`SELECT count(*) FROM river.river_job WHERE finalized_at IS NULL`))
+		})
+	}
+}
+
+// An answer that did not reach its run is reported: the watchdog makes none up.
+func TestWatchdogReportsAnAnswerThatWasLost(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	run := h.start(h.publish(fmt.Sprintf(oneReview, "")), `{"n": 1}`)
+	h.passBy(run, engine.WaitReview)
+	h.exec(`UPDATE reviews SET state = 'closed', outcome = 'approved', closed_at = now()`)
+	h.age()
+	found, err := h.otherWorker().Watch(t.Context())
+	require.ErrorContains(t, err, "answer did not reach")
+	require.Len(t, found, 1)
+	require.Equal(t, engine.StuckNoWaker, found[0].Kind)
+	require.False(t, found[0].Repaired)
+	require.Equal(t, engine.RunRunning, h.progress(run).Run.State)
+}
+
+// What a worker leaves behind when it dies is cleared up by the take-over: no job of its
+// slice counts as running any more.
+func TestTakeOverEndsTheJobOfTheDead(t *testing.T) {
+	t.Parallel()
+	h := build(t, mailCaller(func(context.Context, engine.Call) engine.Reply { panic("the power is cut") }))
+	h.start(h.publish(oneMail), `{"n": 1}`)
+	h.pump()
+	dead := h.otherWorker()
+	h.exec(`UPDATE river.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['` + dead.ID.String() + `']`)
+	h.exec(`UPDATE slices SET state = 'running', claimed_at = now(), worker_id = '` + dead.ID.String() + `', job_id = (SELECT id FROM river.river_job)`)
+	other := h.otherWorker()
+	require.NoError(t, other.BuryOthers(t.Context()))
+	taken, err := other.Reap(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, taken)
+	require.Zero(t, h.count(`SELECT count(*) FROM river.river_job WHERE state = 'running'`))
 }
