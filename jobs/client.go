@@ -107,7 +107,7 @@ func newClient(config Config) (*Client, error) {
 	client, err := river.NewClient(riverpgxv5.New(config.DB.System()), &river.Config{
 		ID:                          config.Worker.ID.String(),
 		Schema:                      migrations.RiverSchema,
-		Logger:                      config.Log,
+		Logger:                      newQuiet(config.Log),
 		Queues:                      queues(config.Worker.Slots),
 		Workers:                     workers,
 		FetchCooldown:               clientCooldown,
