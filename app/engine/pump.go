@@ -46,8 +46,19 @@ func (e *Engine) Pump(ctx context.Context, every time.Duration) {
 		given, err := e.pumpIfNeeded(ctx, nudged)
 		if err != nil && ctx.Err() == nil {
 			e.Log.Error("the pump failed", slog.String("error", err.Error()))
+			rest(ctx)
 		}
 		pace.next(nudged || given > 0, e.waiting.Load().any())
+	}
+}
+
+// restAfterTrouble spares a database that is away, and the log.
+const restAfterTrouble = 500 * time.Millisecond
+
+func rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(restAfterTrouble):
 	}
 }
 
