@@ -19,11 +19,11 @@ import (
 	"tollgate/tenants"
 )
 
-// chaosPlan says how many runs are begun, evenly over the time, and what happens to
-// whom after how long.
+// chaosPlan says how many runs are begun and what happens to whom after how long. The
+// runs are begun in equal waves, one shortly before each fault, so that it hits something.
 type chaosPlan struct {
 	runs   int
-	long   time.Duration // until the last run is begun and the last fault was made
+	long   time.Duration // until the last fault was made
 	frozen time.Duration // how long a frozen worker stays so
 	faults map[string][]time.Duration
 }
@@ -54,6 +54,21 @@ func longPlan() chaosPlan {
 		plan.faults[killWorker] = append(plan.faults[killWorker], time.Duration(n+1)*20*time.Second)
 	}
 	return plan
+}
+
+// wave is how long before a fault its runs begin to begin.
+const wave = 1500 * time.Millisecond
+
+// due is how many runs are to be begun by then.
+func (p chaosPlan) due(then time.Duration) int {
+	waves, full := 0, 0.0
+	for _, times := range p.faults {
+		for _, at := range times {
+			waves++
+			full += min(1, max(0, float64(then-at+wave)/float64(wave)))
+		}
+	}
+	return int(full*float64(p.runs)/float64(waves) + 1e-6)
 }
 
 // chaos is a plan under way. Everything in it happens on the test's own goroutine.
@@ -136,8 +151,7 @@ func (c *chaos) run() {
 
 // startDue begins the runs whose time has come.
 func (c *chaos) startDue() {
-	due := min(c.plan.runs, int(time.Since(c.began)*time.Duration(c.plan.runs)/c.plan.long)+1)
-	for ; c.begun < due; c.begun++ {
+	for due := c.plan.due(time.Since(c.began)); c.begun < due; c.begun++ {
 		c.start(c.mixtures[c.begun%len(c.mixtures)].id, fmt.Sprintf(`{"n":%d}`, c.begun), fmt.Sprint("chaos ", c.begun))
 	}
 }
