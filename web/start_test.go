@@ -101,7 +101,7 @@ func (s *site) inputOf(run engine.Run) string {
 }
 
 // What is typed is what the run gets, digit for digit, and what its page shows.
-func TestStartKeepsWhatWasTyped(t *testing.T) {
+func TestCaseS33StartKeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	id := s.publish(s.home, everyField("All fields"))

@@ -33,7 +33,7 @@ func TestValueIsHandedOutAsAFile(t *testing.T) {
 }
 
 // What is long is cut on the page, says so, and can be had whole.
-func TestLongValueIsCutOnThePage(t *testing.T) {
+func TestCaseS31LongValueIsCutOnThePage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	long := strings.Repeat("wörter und 😀 ", 20_000)

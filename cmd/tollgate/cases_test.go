@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/apptest/fakellm"
 	"tollgate/app/apptest/fault"
+	"tollgate/migrations/dbtest"
 	"tollgate/tenants"
 )
 
@@ -115,4 +118,54 @@ func TestCaseS07PostgresRestartsDuringTheTakeOver(t *testing.T) {
 	f.awaitEnds(2 * time.Minute)
 	require.Equal(t, runs, f.count(`SELECT count(*) FROM runs WHERE state = 'completed'`))
 	requireSoundRecord(t, f.super)
+}
+
+// A start says how the database is reached, and with the tenants' work behind a pooler
+// in transaction mode the product works as without.
+func TestCaseS75ProductBehindAPooler(t *testing.T) {
+	t.Parallel()
+	f := onSharedServer(t)
+	direct := f.getenv("DATABASE_URL")
+	pooled := []string{"DATABASE_URL=" + fault.StartBouncer(t, direct, "transaction"), "TOLLGATE_SYSTEM_DATABASE_URL=" + direct}
+	worker := f.work(pooled...)
+	require.Contains(t, worker.AwaitLine("driving runs", time.Second), "through a pooler")
+	f.start(f.publish(fmt.Sprintf(askAndTell, ask("one")+","+check("two")+","+send("three"))), `{"n": 1}`, "S75")
+	f.awaitEnds(30 * time.Second)
+	requireSoundRecord(t, f.super)
+	require.NotContains(t, worker.Output(), "\"level\":\"ERROR\"")
+	require.Contains(t, f.work().AwaitLine("driving runs", time.Second), "direct")
+}
+
+// While the database takes no changes the check of a working process is red, and that of
+// its life green: nothing would be won by a restart.
+func TestCaseS74HealthOfAReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	f := onSharedServer(t)
+	addr := dbtest.FreeAddr(t)
+	f.work("TOLLGATE_ADDR=" + addr)
+	status := func(path string) int {
+		response, err := http.Get("http://" + addr + path)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode
+	}
+	require.Equal(t, http.StatusOK, status("/readyz"))
+	var database string
+	require.NoError(t, f.super.QueryRow(t.Context(), `SELECT quote_ident(current_database())`).Scan(&database))
+	turn := func(readOnly string) {
+		server, err := pgx.Connect(t.Context(), dbtest.ServerURL(t))
+		require.NoError(t, err)
+		defer server.Close(context.Background())
+		_, err = server.Exec(t.Context(), `ALTER DATABASE `+database+` SET default_transaction_read_only = `+readOnly)
+		require.NoError(t, err)
+		_, err = server.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE quote_ident(datname) = $1`, database)
+		require.NoError(t, err)
+	}
+	turn("on")
+	require.Eventually(t, func() bool { return status("/readyz") == http.StatusServiceUnavailable }, 20*time.Second, 100*time.Millisecond)
+	require.Equal(t, http.StatusOK, status("/healthz"))
+	turn("off")
+	require.Eventually(t, func() bool { return status("/readyz") == http.StatusOK }, 20*time.Second, 100*time.Millisecond)
+	f.start(f.publish(fmt.Sprintf(askAndTell, ask("one"))), `{"n": 1}`, "S74")
+	f.awaitEnds(30 * time.Second)
 }
