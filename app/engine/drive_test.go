@@ -233,7 +233,7 @@ func TestCutCallIsBookedAsItsCallerSays(t *testing.T) {
 	h.work()
 	p := h.awaitEnd(run)
 	require.Equal(t, engine.RunCompleted, p.Run.State)
-	require.Equal(t, map[string]int{p.Steps[0].ID.String(): 2}, seen.byKey)
+	require.Equal(t, map[string]int{p.Steps[0].ID.String(): 2}, seen.all())
 	attempts := h.attempts(p.Steps[0].ID)
 	require.Len(t, attempts, 2)
 	require.Equal(t, engine.AttemptInterrupted, attempts[0].Outcome)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -214,4 +215,11 @@ func (c *calls) add(key string) {
 		c.byKey = map[string]int{}
 	}
 	c.byKey[key]++
+}
+
+// all is how often each key was seen so far.
+func (c *calls) all() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.byKey)
 }

@@ -109,7 +109,7 @@ func TestCasesS34ToS36AnswersThatCannotBeHandedOnFailAtOnce(t *testing.T) {
 				require.Contains(t, p.Run.Failure.Message, "32 MiB")
 			}
 			require.Less(t, len(p.Run.Failure.Message), 1000)
-			require.Equal(t, 1, seen.byKey[p.Steps[0].ID.String()])
+			require.Equal(t, 1, seen.all()[p.Steps[0].ID.String()])
 			require.Positive(t, p.Steps[0].CostMicros)
 			h.requireSound()
 		})

@@ -50,7 +50,7 @@ func TestPromise1NothingIsLost(t *testing.T) {
 			for _, cut := range attempts[:len(attempts)-1] {
 				require.Equal(t, engine.AttemptInterrupted, cut.Outcome)
 			}
-			require.Len(t, attempts, seen.byKey[step.ID.String()], "each call is on record")
+			require.Len(t, attempts, seen.all()[step.ID.String()], "each call is on record")
 		}
 		h.requireCharges(run, len(p.Steps))
 	}
@@ -107,12 +107,10 @@ func TestPromise3ACapIsACap(t *testing.T) {
 	for _, run := range runs {
 		h.awaitWait(run, engine.WaitCap)
 	}
-	require.Empty(t, seen.byKey)
+	require.Empty(t, seen.all())
 	h.cap(3 * h.reserve(runs[0]))
 	require.Eventually(t, func() bool {
-		seen.mu.Lock()
-		defer seen.mu.Unlock()
-		return len(seen.byKey) >= 3
+		return len(seen.all()) >= 3
 	}, 20*time.Second, 20*time.Millisecond, "nobody set the runs going after the raise")
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
 		status, err := ledger.Month(ctx, tx)

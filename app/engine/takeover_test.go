@@ -2,14 +2,17 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"tollgate/app/apptest/fault"
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -53,10 +56,45 @@ func TestTakeOverFencesTheFrozenWorker(t *testing.T) {
 	require.Len(t, attempts, 2)
 	require.Equal(t, engine.AttemptInterrupted, attempts[0].Outcome)
 	require.Equal(t, engine.AttemptDone, attempts[1].Outcome)
-	require.Len(t, caller.seen.byKey, 1, "each try carries the same key")
+	require.Len(t, caller.seen.all(), 1, "each try carries the same key")
 	require.NoError(t, first.Beat(t.Context()))
 	after := h.progress(run)
 	require.Equal(t, p.Steps, after.Steps, "the frozen worker changed the record")
+}
+
+// A commit that is held before it writes, while its slice is taken over and carried on,
+// changes nothing when it goes on.
+func TestCommitHeldUntilItsSliceIsTakenOverChangesNothing(t *testing.T) {
+	t.Parallel()
+	seen := &calls{}
+	var gate *fault.Gate
+	var count atomic.Int32
+	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindAI: callerFunc(func(_ context.Context, call engine.Call) engine.Reply {
+		seen.add(call.Key)
+		n := count.Add(1)
+		if n == 1 {
+			gate.Close()
+		}
+		return engine.Reply{Output: fmt.Appendf(nil, `{"text": "answer %d"}`, n), Bill: &engine.Bill{Model: "practice/standard", Tokens: ledger.Tokens{Input: 10, Output: 10}}}
+	})})
+	gate = fault.NewGate(t, h.db.Super(t).Config().ConnString(), `BEFORE UPDATE ON step_runs FOR EACH STATEMENT`)
+	stop := h.workUntilStopped()
+	run := h.start(h.publish(twoQuestions), `{"n": 1}`)
+	gate.AwaitHeld()
+	second := h.work()
+	require.NoError(t, second.BuryOthers(t.Context()))
+	before := h.await(run, "the second step", func(p engine.Progress) bool { return len(p.Steps) == 2 })
+	gate.Open() // the run's end would wait for it: it has the run's lock, shared
+	p := h.awaitEnd(run)
+	stop()
+	require.Equal(t, engine.RunCompleted, p.Run.State)
+	require.Equal(t, before.Steps[0], h.progress(run).Steps[0], "the held commit changed the record")
+	for _, step := range p.Steps {
+		require.Equal(t, step.Attempt, seen.all()[step.ID.String()], "each call is on record")
+	}
+	require.GreaterOrEqual(t, p.Steps[0].Attempt, 2)
+	require.EqualValues(t, count.Load(), h.count(`SELECT count(*) FROM charges`), "each call is paid for, once")
+	h.requireSound()
 }
 
 // Silence alone, without anybody's word, is noticed within the lease and a tick.

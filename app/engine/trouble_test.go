@@ -45,7 +45,7 @@ func (h *house) requireOnce(run engine.RunID, seen *calls) {
 		attempts := h.attempts(step.ID)
 		require.Len(h.t, attempts, 1, "step %q", step.StepID)
 		require.Equal(h.t, engine.AttemptDone, attempts[0].Outcome)
-		require.Equal(h.t, 1, seen.byKey[step.ID.String()], "calls of step %q", step.StepID)
+		require.Equal(h.t, 1, seen.all()[step.ID.String()], "calls of step %q", step.StepID)
 	}
 	h.requireCharges(run, len(p.Steps))
 	h.requireSound()

@@ -127,9 +127,11 @@ func TestGateHoldsATransactionBeforeItsStatement(t *testing.T) {
 	gate.Close()
 	done := make(chan error)
 	go func() { done <- rename() }()
-	gate.AwaitHeld(1)
+	gate.AwaitHeld()
 	_, err := super.Exec(t.Context(), `DELETE FROM members`)
 	require.NoError(t, err, "what the gate does not name goes through")
+	_, err = super.Exec(t.Context(), `UPDATE tenants SET name = name WHERE false`)
+	require.NoError(t, err, "so does whoever comes second")
 	gate.Open()
 	require.NoError(t, <-done)
 }

@@ -3,6 +3,7 @@ package fault
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,15 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Gate holds transactions before a statement that they are about to make: a test can
-// let the world change between what a transaction has read and what it writes.
+// Gate holds one transaction before a statement that it is about to make: a test can let
+// the world change between what it has read and what it writes. While one is held, others
+// pass.
 type Gate struct {
 	t    testing.TB
+	key  int32
+	mu   sync.Mutex // guards conn
 	conn *pgx.Conn
-	key  int64
 }
 
-var gates atomic.Int64
+var gates atomic.Int32
 
 // NewGate puts an open gate where a trigger would stand: before is the trigger's clause,
 // such as "BEFORE UPDATE ON slices FOR EACH ROW WHEN (NEW.state = 'running')", or one FOR
@@ -35,45 +38,50 @@ func NewGate(t testing.TB, super, before string) *Gate {
 	g.exec(fmt.Sprintf(`
 		CREATE FUNCTION %[1]s() RETURNS trigger LANGUAGE plpgsql AS $$
 		BEGIN
-			PERFORM pg_advisory_xact_lock_shared(%[2]d);
+			IF pg_try_advisory_xact_lock(%[2]d, 1) THEN
+				PERFORM pg_advisory_xact_lock_shared(%[2]d, 0);
+			END IF;
 			RETURN coalesce(NEW, OLD);
 		END $$;
 		CREATE TRIGGER %[1]s %[3]s EXECUTE FUNCTION %[1]s()`, name, g.key, before))
 	return g
 }
 
-// Close lets nobody through any more.
+// Close holds the next transaction that comes.
 func (g *Gate) Close() {
 	g.t.Helper()
-	g.exec(fmt.Sprintf(`SELECT pg_advisory_lock(%d)`, g.key))
+	g.exec(fmt.Sprintf(`SELECT pg_advisory_lock(%d, 0)`, g.key))
 }
 
-// Open lets all go on who wait, and who come.
+// Open lets the one that is held go on, and everybody who comes.
 func (g *Gate) Open() {
 	g.t.Helper()
 	g.exec(`SELECT pg_advisory_unlock_all()`)
 }
 
-// AwaitHeld waits until so many transactions stand at the gate.
-func (g *Gate) AwaitHeld(count int) {
+// AwaitHeld waits until a transaction stands at the gate.
+func (g *Gate) AwaitHeld() {
 	g.t.Helper()
-	require.Eventually(g.t, func() bool { return g.held() >= count }, 20*time.Second, 5*time.Millisecond,
-		"nobody came to the gate")
+	require.Eventually(g.t, g.holds, 20*time.Second, 5*time.Millisecond, "nobody came to the gate")
 }
 
-func (g *Gate) held() int {
+func (g *Gate) holds() bool {
 	g.t.Helper()
-	var count int
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var holds bool
 	err := g.conn.QueryRow(context.Background(), `
-		SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+		SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
 			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-			AND classid = 0 AND objid = $1::bigint::oid`, g.key).Scan(&count)
+			AND classid = $1::integer::oid AND objid = 0 AND objsubid = 2)`, g.key).Scan(&holds)
 	require.NoError(g.t, err)
-	return count
+	return holds
 }
 
 func (g *Gate) exec(statement string) {
 	g.t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	_, err := g.conn.Exec(context.Background(), statement)
 	require.NoError(g.t, err)
 }
