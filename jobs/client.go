@@ -42,13 +42,10 @@ func NewInserter(db *tenants.DB) (*Inserter, error) {
 
 // Announce tells all processes that work a queue that there are jobs in it. The topic
 // and the words are those that River's producers listen to. It is a transaction of its
-// own, since notifying ones commit one after the other; it changes nothing, so it need
-// not wait for the disk either.
+// own, since notifying ones commit one after the other.
 func (i *Inserter) Announce(ctx context.Context, queue string) error {
-	batch := &pgx.Batch{}
-	batch.Queue(`SELECT set_config('synchronous_commit', 'off', true)`)
-	batch.Queue(`SELECT pg_notify($1, json_build_object('queue', $2::text)::text)`, migrations.RiverSchema+".river_insert", queue)
-	if err := i.db.System().SendBatch(ctx, batch).Close(); err != nil {
+	_, err := i.db.System().Exec(ctx, `SELECT pg_notify($1, json_build_object('queue', $2::text)::text)`, migrations.RiverSchema+".river_insert", queue)
+	if err != nil {
 		return fmt.Errorf("announce jobs: %w", err)
 	}
 	return nil

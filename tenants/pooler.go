@@ -42,6 +42,28 @@ func asRole(role string, sessions bool) func(context.Context, *pgx.Conn) error {
 	}
 }
 
+// lazily lets what is committed outside our own transactions not wait for the disk, and
+// notes the server's own setting for those that must. Outside them there is only River's
+// bookkeeping of jobs: a job is never the truth, and a crash that loses a line of it
+// loses all later ones of ours that would have built on it.
+const lazily = `
+	SELECT set_config('app.synchronous_commit', current_setting('synchronous_commit'), false), set_config('synchronous_commit', 'off', false)`
+
+// durably undoes lazily within a transaction.
+const durably = `set_config('synchronous_commit', current_setting('app.synchronous_commit'), true)`
+
+// asSystem is asRole for the system's pool.
+func asSystem(sessions bool) func(context.Context, *pgx.Conn) error {
+	take := asRole(systemRole, sessions)
+	return func(ctx context.Context, conn *pgx.Conn) error {
+		if err := take(ctx, conn); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, lazily, pgx.QueryExecModeExec)
+		return err
+	}
+}
+
 // openApp opens the pool for tenants' work, and tells whether it goes through a pooler.
 func openApp(ctx context.Context, url string, conns int32) (*pgxpool.Pool, bool, error) {
 	config, err := poolConfig(url, appRole, conns)
@@ -68,7 +90,7 @@ func openSystem(ctx context.Context, url string, conns int32) (*pgxpool.Pool, er
 	if err != nil {
 		return nil, err
 	}
-	config.AfterConnect = asRole(systemRole, false)
+	config.AfterConnect = asSystem(false)
 	pool, err := openPool(ctx, config)
 	if !errors.Is(err, errPooler) {
 		return pool, err
@@ -80,7 +102,7 @@ func openSystem(ctx context.Context, url string, conns int32) (*pgxpool.Pool, er
 	if shares {
 		return nil, errors.New("the system's connections go through a pooler that shares sessions between transactions: set TOLLGATE_SYSTEM_DATABASE_URL to an address of Postgres itself, or of a pooler in session mode")
 	}
-	config.AfterConnect = asRole(systemRole, true)
+	config.AfterConnect = asSystem(true)
 	return openPool(ctx, config)
 }
 

@@ -76,8 +76,9 @@ func (db *DB) binding() string {
 func (db *DB) InSystemTx(ctx context.Context, fn func(context.Context, SystemTx) error) error {
 	return retried(ctx, func() error {
 		return within(ctx, db.system, func(tx pgx.Tx) error {
+			var ignored string
 			var now time.Time
-			if err := tx.QueryRow(ctx, `SELECT now()`).Scan(&now); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT `+durably+`, now()`).Scan(&ignored, &now); err != nil {
 				return fmt.Errorf("read the database's clock: %w", err)
 			}
 			return fn(ctx, SystemTx{Tx: tx, Now: now.UTC()})

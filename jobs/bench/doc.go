@@ -12,6 +12,7 @@
 //	    reserved and booked for each
 //	W2  one run of 200 such steps alone: from a step's end to the next one's begin
 //	W5  one long run: the pace of its last tenth against that of its first
+//	START  from a start's commit to its first step's begin, on an idle system
 //	W8  W1 and W2 in tables that hold a million finished step runs
 //
 // Reading order: measures_test.go (the table's lines), house_test.go (Tollgate as it is

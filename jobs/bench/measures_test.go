@@ -28,12 +28,13 @@ type size struct {
 	runs           int // of ten steps each
 	lone, long     int // steps of one run
 	fan, wide      int // items side by side
+	begins         int // runs of one step, one after the other
 	history, batch int // finished step runs in the tables; how many steps each run there has
 }
 
 var (
-	full = size{plain: 3 * time.Second, runs: 2000, lone: 200, long: 1000, history: 1_000_000}
-	tiny = size{plain: 20 * time.Millisecond, runs: 3, lone: 5, long: 20, history: 100}
+	full = size{plain: 3 * time.Second, runs: 2000, lone: 200, long: 1000, begins: 200, history: 1_000_000}
+	tiny = size{plain: 20 * time.Millisecond, runs: 3, lone: 5, long: 20, begins: 2, history: 100}
 )
 
 const stepsOfRun = 10
@@ -78,6 +79,8 @@ func rowsFor(t *testing.T, server string, s size, workloads []string) []*row {
 			rows = append(rows, latency(t, raw, ours, s)...)
 		case "W5":
 			rows = append(rows, growth(t, ours, s)...)
+		case "START":
+			rows = append(rows, begin(t, raw, ours, s)...)
 		default:
 			t.Fatalf("there is no workload %q", workload)
 		}
@@ -130,7 +133,7 @@ func growth(t *testing.T, ours *house, s size) []*row {
 // Each workload runs in a tiny form, so that "make bench" works when it is wanted.
 func TestMeasuresStillRun(t *testing.T) {
 	t.Parallel()
-	rows := rowsFor(t, dbtest.ServerURL(t), tiny, []string{"W1", "W2", "W5"})
+	rows := rowsFor(t, dbtest.ServerURL(t), tiny, []string{"W1", "W2", "W5", "START"})
 	takeAll(rows)
 	for _, r := range rows {
 		require.Positive(t, median(r.got), r.name)
