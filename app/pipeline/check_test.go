@@ -55,6 +55,8 @@ func TestCheckNamesPlaceAndFix(t *testing.T) {
 		"reserved id":     {docWith(strings.Replace(setStep, `"calc"`, `"if"`, 1)), "its id “if” cannot be used"},
 		"no id":           {docWith(strings.Replace(setStep, `"calc"`, `""`, 1)), "it has no id. Give it one like “draft_reply”."},
 		"negative cap":    {strings.Replace(docWith(setStep), `"name":"Test"`, `"name":"Test","run_cap":-1`, 1), "blocks  run_cap: The most a run may cost is below zero"},
+		"no runs at once": {strings.Replace(docWith(setStep), `"name":"Test"`, `"name":"Test","concurrency":{"limit":0}`, 1), "blocks  concurrency.limit: The most runs at once is 0. Set it to a number from 1 to 10000"},
+		"policy":          {strings.Replace(docWith(setStep), `"name":"Test"`, `"name":"Test","concurrency":{"limit":1,"policy":"wait"}`, 1), "blocks  concurrency.policy: “wait” cannot be used for concurrency.policy. Use one of: “queue”, “skip”, “cancel_oldest”."},
 		"run name":        {strings.Replace(docWith(setStep), `"name":"Test"`, `"name":"Test","run_name":"{{ steps.calc.x }}"`, 1), "blocks  run_name: Name of each run uses “steps.calc.x”, but only the input is known"},
 		"result":          {strings.Replace(docWith(setStep), `"name":"Test"`, `"name":"Test","result":[{"name":"r","formula":"steps.nope.x"}]`, 1), "blocks  result[0].formula: Value “r” uses step “nope”, which does not exist."},
 		"sample":          {strings.Replace(docWith(setStep), `"name":"Test"`, `"name":"Test","sample":{"answers":{"calc":1}}`, 1), "tip  sample.answers.calc: The sample holds an answer for “calc”"},

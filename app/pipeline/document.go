@@ -14,6 +14,8 @@ type Document struct {
 	Result    []Value `json:"result,omitempty"`  // what a finished run hands back, in this order
 	RunCap    *int64  `json:"run_cap,omitempty"` // most one run may spend, micro-USD; nil: no cap of its own
 	Sample    *Sample `json:"sample,omitempty"`
+
+	Concurrency *Concurrency `json:"concurrency,omitempty"` // how many runs at once; nil: as many as come
 }
 
 // needs is the least number of rules that knows all kinds of the document.

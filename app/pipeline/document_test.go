@@ -38,7 +38,7 @@ var filling = map[reflect.Type]string{
 	reflect.TypeFor[RefusalAction](): "fail", reflect.TypeFor[MissingAction](): "fail", reflect.TypeFor[PolicyRule](): "n",
 	reflect.TypeFor[DeadlineAction](): "fail", reflect.TypeFor[Proof](): "link", reflect.TypeFor[LimitAction](): "best",
 	reflect.TypeFor[WaitFor](): "all", reflect.TypeFor[Combine](): "collect", reflect.TypeFor[UnsureAction](): "ask",
-	reflect.TypeFor[StopOutcome](): "raise",
+	reflect.TypeFor[StopOutcome](): "raise", reflect.TypeFor[ConcurrencyPolicy](): "skip",
 }
 
 // fill sets every field of v to something, three levels of nesting deep.
@@ -136,7 +136,7 @@ func TestSchemaAndModelAgreeOnEveryKey(t *testing.T) {
 		"fact": reflect.TypeFor[Fact](), "proposal": reflect.TypeFor[Proposal](), "editable": reflect.TypeFor[Editable](),
 		"person": reflect.TypeFor[Person](), "policy": reflect.TypeFor[Policy](), "labels": reflect.TypeFor[Labels](),
 		"consequences": reflect.TypeFor[Consequences](), "case": reflect.TypeFor[Case](), "lane": reflect.TypeFor[Lane](),
-		"header": reflect.TypeFor[Header](), "sample": reflect.TypeFor[Sample](),
+		"header": reflect.TypeFor[Header](), "sample": reflect.TypeFor[Sample](), "concurrency": reflect.TypeFor[Concurrency](),
 	}
 	for _, k := range Kinds() {
 		pairs[string(k)] = reflect.TypeOf(kinds[k].empty()).Elem()
@@ -182,7 +182,7 @@ func TestParseRefusesWhatItDoesNotKnow(t *testing.T) {
 	step := func(s string) string { return `{"semantics":1,"name":"n","steps":[` + s + `]}` }
 	for src, want := range map[string]Problem{
 		`[]`:                                 {Field: "", Message: "a record in {} belongs here"},
-		`{"nam":"x"}`:                        {Field: "nam", Message: "not known. Remove it, or use one of: input, name"},
+		`{"nam":"x"}`:                        {Field: "nam", Message: "not known. Remove it, or use one of: concurrency, input"},
 		`{"name":7}`:                         {Field: "name", Message: "a text in quotes"},
 		`{"semantics":1.5}`:                  {Field: "semantics", Message: "a whole number"},
 		`{"run_cap":99999999999999999999}`:   {Field: "run_cap", Message: "a whole number"},
