@@ -83,6 +83,8 @@ var problems = []struct {
 		sentence: "The address may be mistyped, or the event is gone: events are kept for 30 days. Look for it among the events."}},
 	{engine.ErrOtherEvent, problem{status: http.StatusConflict, heading: "This was sent before, and said something else",
 		sentence: "An event of this name with the same number is on record, with another key or other data. Nothing was sent. Load the form again and send it from there."}},
+	{engine.ErrNotRunning, problem{status: http.StatusConflict, heading: "This run is not running", sentence: "Only a run that is running can be paused. Load the run's page to see where it is."}},
+	{engine.ErrNotPaused, problem{status: http.StatusConflict, heading: "This run is not paused", sentence: "There is nothing to resume. Load the run's page to see where it is."}},
 	{engine.ErrNotWaiting, problem{status: http.StatusConflict, heading: "Nobody waits for this any more",
 		sentence: "The step has gone on. Load the run's page to see where it is."}},
 
@@ -153,6 +155,11 @@ func problemByType(err error) (problem, bool) {
 	}
 	if bad, ok := errors.AsType[*engine.BadEvent](err); ok {
 		return unfit(bad.Reason), true
+	}
+	if many, ok := errors.AsType[*engine.TooManyRuns](err); ok {
+		return problem{status: http.StatusTooManyRequests, heading: "Too many runs are open",
+			sentence: fmt.Sprintf("This workspace can have %s open at once. Nothing was started. Wait until some have ended, or cancel those that are not needed.",
+				ui.Plural(int64(many.Quota), "run", "runs"))}, true
 	}
 	if bad, ok := errors.AsType[*expr.BadJSON](err); ok {
 		return unfit("A value is not JSON that we can take: " + bad.Reason + "."), true

@@ -102,6 +102,9 @@ func (n news) sentence(now time.Time, zone *time.Location) ui.Sentence {
 			ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain("," + c.since(n.Since) + ". "),
 		}, n.then()...)
 	case engine.StandingPaused:
+		if n.Run.State == engine.RunPausing {
+			return ui.Sentence{ui.Strong("Pausing"), ui.Plain(": the steps under way are finished first. Then nothing begins until somebody resumes it.")}
+		}
 		return ui.Sentence{ui.Strong("Paused"), ui.Plain(c.since(n.Since) + ". Nothing begins until somebody resumes it.")}
 	}
 	return n.ended(c)
@@ -109,6 +112,9 @@ func (n news) sentence(now time.Time, zone *time.Location) ui.Sentence {
 
 // queued tells three things apart that look alike: not begun, between two steps, and woken.
 func (n news) queued(c clock) ui.Sentence {
+	if n.Run.State == engine.RunQueued {
+		return ui.Sentence{ui.Strong("Queued"), ui.Plain(c.lasting(n.Since) + ". It starts when an earlier run of this pipeline has ended.")}
+	}
 	if n.Fresh {
 		return ui.Sentence{ui.Strong("Queued"), ui.Plain(c.lasting(n.Since) + ". It starts as soon as a worker is free.")}
 	}
@@ -315,11 +321,17 @@ func (n news) reason(now time.Time, zone *time.Location) ui.Sentence {
 	case engine.StandingWaiting:
 		return append(n.about(n.waited(c)), ui.Plain(c.since(n.Since)+n.atMost(c)+"."))
 	case engine.StandingQueued:
+		if n.Run.State == engine.RunQueued {
+			return ui.Words("Starts when an earlier run of this pipeline has ended.")
+		}
 		if !n.Fresh {
 			return ui.Words("Ready since " + c.brief(n.Since) + "; goes on as soon as a worker is free.")
 		}
 		return ui.Words("Starts as soon as a worker is free.")
 	case engine.StandingPaused:
+		if n.Run.State == engine.RunPausing {
+			return ui.Words("The steps under way are finished first.")
+		}
 		return ui.Words("Since " + c.brief(n.Since) + "; goes on when somebody resumes it.")
 	case engine.StandingCompleted:
 		return n.completed(c)

@@ -34,6 +34,8 @@ func (e *Engine) Cancel(ctx context.Context, tx tenants.Tx, id RunID, by string)
 		}
 		return ErrEnded
 	}
+	tx.AfterCommit(e.nudgeQueue)
+	tx.AfterCommit(e.roomMade)
 	if err := e.closeReviews(ctx, tx, id); err != nil {
 		return err
 	}

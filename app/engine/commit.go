@@ -15,6 +15,7 @@ import (
 type commitment struct {
 	tenant  tenants.ID
 	run     RunID
+	state   RunState // of the run, as it was decided under
 	slice   SliceID
 	fence   int64
 	worker  WorkerID
@@ -68,7 +69,7 @@ func rank(c change) int {
 	return 0
 }
 
-// queueRun locks the run: shared while it runs, so that a change of its state waits for
+// queueRun locks the run: shared while it stays as it is, so that a change of its state waits for
 // us or stops us; exclusively to end it.
 func (c *commitment) queueRun(b *tenants.Batch) {
 	for _, entry := range c.changes {
@@ -79,15 +80,15 @@ func (c *commitment) queueRun(b *tenants.Batch) {
 			}
 			b.Guarded(`
 				UPDATE runs SET state = $3, result_digest = $4, failure = $5, ended_at = now(), changed = pg_current_xact_id()
-				WHERE tenant_id = $1 AND id = $2 AND state = 'running' RETURNING 1`,
-				c.tenant, c.run, end.state, result.bytes(), end.failure.json())
+				WHERE tenant_id = $1 AND id = $2 AND `+stateByKey+` = $6 RETURNING 1`,
+				c.tenant, c.run, end.state, result.bytes(), end.failure.json(), string(c.state))
 			return
 		}
 	}
 	b.Queue(`
 		SELECT require_one((SELECT count(*) FROM (
-			SELECT 1 FROM runs WHERE tenant_id = $1 AND id = $2 AND state = 'running' FOR SHARE) run))`,
-		c.tenant, c.run)
+			SELECT 1 FROM runs WHERE tenant_id = $1 AND id = $2 AND `+stateByKey+` = $3 FOR SHARE) run))`,
+		c.tenant, c.run, string(c.state))
 }
 
 // movesOwnStep tells whether a step run of the slice guards the commit by its fence.

@@ -40,15 +40,17 @@
 //     that is about to carry it on. The watchdog finds whatever breaks this.
 //   - Outside calls happen between commits, never inside one, and carry a key that is
 //     the same for each try.
-//   - Locks are taken in one order: the keys of events, run (shared for steps, exclusive
-//     for the run's own state), step runs, waits, ledger, slice, jobs.
+//   - Locks are taken in one order: the keys of events, the pipeline (by whatever starts
+//     its runs), run (shared for steps, exclusive for the run's own state), step runs,
+//     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
 // rules), commit.go (how they become rows), drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, timer.go and capped.go (what sets a branch going),
-// pump.go, pump_look.go and pump_allot.go (which slice is next), reap.go and watchdog.go
-// with watch_queries.go and watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up), cancel.go and
-// giveup.go (what ends a run from outside), read.go (what pages ask), operate.go and
-// watch_findings.go (what operators ask).
+// pump.go, pump_look.go and pump_allot.go (which slice is next), admit.go (which queued
+// run is next), pause.go, reap.go and watchdog.go with watch_queries.go and
+// watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up),
+// cancel.go and giveup.go (what ends a run from outside), read.go (what pages ask),
+// operate.go and watch_findings.go (what operators ask).
 package engine

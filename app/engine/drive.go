@@ -61,12 +61,21 @@ func (w *Worker) Drive(ctx context.Context, args DriveSlice, job Job) error {
 	}
 	switch {
 	case errors.Is(err, errStale), errors.Is(err, errEnded):
-		d.roomMade()
-		return nil
+		return d.ended(ctx)
 	case ctx.Err() != nil, errors.Is(err, errStopping):
 		return d.abandon(ctx)
 	}
 	return err
+}
+
+// ended looks after those who wait for what the slice had: its slot, its run's pause, its
+// run's place among those of its pipeline.
+func (d *drive) ended(ctx context.Context) error {
+	d.roomMade()
+	if d.program != nil && d.program.Document().Concurrency != nil {
+		d.nudgeQueue()
+	}
+	return d.settlePause(context.WithoutCancel(ctx))
 }
 
 // errEnded tells that the slice has ended well, and the job with it.
@@ -83,6 +92,9 @@ func (d *drive) turn(ctx context.Context) error {
 	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
+	if d.steps == 0 && d.pausing() {
+		return d.park(keep)
+	}
 	decision, err := d.decideAndCommit(keep)
 	switch {
 	case tenants.IsLostRace(err):
@@ -156,7 +168,7 @@ func asked(decision decision) string {
 // where it does not. Its job needs no word here: run again, it would find nothing.
 func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 	c := &commitment{
-		tenant: d.tenant, run: d.run.ID, slice: d.slice.id, fence: d.slice.fence,
+		tenant: d.tenant, run: d.run.ID, state: d.run.State, slice: d.slice.id, fence: d.slice.fence,
 		worker: d.worker.ID, changes: decision.changes,
 	}
 	if decision.next != nil {
@@ -210,7 +222,7 @@ func (d *drive) mustYield() bool {
 	if d.outcome.kind != done || d.steps == 0 {
 		return false
 	}
-	return d.worker.draining.Load() || d.waiting.Load().giveWay(share{d.tenant, d.slice.window, d.steps, time.Since(d.began)})
+	return d.pausing() || d.worker.draining.Load() || d.waiting.Load().giveWay(share{d.tenant, d.slice.window, d.steps, time.Since(d.began)})
 }
 
 // abandon gives the slice back, because we are stopped. What a cut call has
@@ -232,23 +244,40 @@ func (d *drive) abandon(ctx context.Context) error {
 	return err
 }
 
-// afterLostRace finds out why a guard failed. If the slice was taken from us, or the
-// run was ended by somebody, what a call has cost is booked all the same.
+// afterLostRace finds out why a guard failed. If the run was paused or resumed, it is
+// decided again under its new state. If the slice was taken from us, or the run was ended
+// by somebody, what a call has cost is booked all the same.
 func (d *drive) afterLostRace(ctx context.Context, lost error) error {
-	ours, err := d.holds(ctx, `
-		EXISTS (SELECT 1 FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
-			WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 AND r.state = 'running')`,
-		d.tenant, d.slice.id, d.slice.fence)
-	if err != nil {
+	state, err := d.stateIfOurs(ctx)
+	switch {
+	case err != nil:
 		return err
-	}
-	if ours {
+	case state == d.run.State:
 		return fmt.Errorf("commit of a slice that is still ours: %w", lost)
+	case state != "" && !state.Final():
+		d.run.State = state
+		return nil
 	}
 	if err := d.payAnyway(ctx); err != nil {
 		return err
 	}
 	return errStale
+}
+
+// stateIfOurs is the state of the run; none where the slice is not ours any more.
+func (d *drive) stateIfOurs(ctx context.Context) (RunState, error) {
+	var state RunState
+	err := patiently(ctx, func() error {
+		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+			return tx.QueryRow(ctx, `SELECT coalesce((
+				SELECT r.state FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
+				WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3), '')`, d.tenant, d.slice.id, d.slice.fence).Scan(&state)
+		})
+	})
+	if err != nil {
+		return "", fmt.Errorf("look at a slice: %w", err)
+	}
+	return state, nil
 }
 
 // payAnyway books the money of a call whose step can no longer be finished by us. A

@@ -67,12 +67,14 @@ type Engine struct {
 	Config
 	clockOffset atomic.Int64  // nanoseconds to add to this machine's clock
 	nudges      chan struct{} // tells the pump that there may be something to do
+	ends        chan struct{} // tells that a run ended for which another may be queued
 	waiting     atomic.Pointer[waiters]
+	openRuns    openRuns
 }
 
 // New makes an engine.
 func New(config Config) *Engine {
-	e := &Engine{Config: config, nudges: make(chan struct{}, 1)}
+	e := &Engine{Config: config, nudges: make(chan struct{}, 1), ends: make(chan struct{}, 1)}
 	e.waiting.Store(&waiters{})
 	return e
 }

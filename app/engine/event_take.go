@@ -42,7 +42,7 @@ func takeQuery(which string) string {
 	WITH fitting AS MATERIALIZED (
 		SELECT w.id, w.step_run_id, w.run_id, w.opened_at, e.id AS event_id
 		FROM waits w
-		JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.state = 'running'
+		JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.` + goesOn + `
 		CROSS JOIN LATERAL (
 			SELECT e.id FROM events e
 			WHERE e.tenant_id = $1 AND e.name = w.event_name AND e.key = w.event_key
@@ -55,9 +55,9 @@ func takeQuery(which string) string {
 	), first AS (
 		SELECT DISTINCT ON (run_id, event_id) * FROM fitting ORDER BY run_id, event_id, opened_at, id
 	), locked AS (
-		SELECT f.*, r.priority, v.semantics, ` + windowAround + ` AS window_id
+		SELECT f.*, r.priority, CASE r.state WHEN 'running' THEN 'ready' ELSE 'paused' END AS slice_state, v.semantics, ` + windowAround + ` AS window_id
 		FROM first f
-		JOIN runs r ON r.tenant_id = $1 AND r.id = f.run_id AND r.state = 'running'
+		JOIN runs r ON r.tenant_id = $1 AND r.id = f.run_id AND r.` + goesOn + `
 		JOIN pipeline_versions v ON v.tenant_id = $1 AND v.pipeline_id = r.pipeline_id AND v.number = r.version
 		JOIN step_runs s ON s.tenant_id = $1 AND s.id = f.step_run_id AND s.` + stateByKey + ` = 'waiting' AND s.slice_id IS NULL
 		JOIN waits w ON w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open'
@@ -85,7 +85,7 @@ func takeQuery(which string) string {
 		INSERT INTO run_values (tenant_id, digest, run_id) SELECT DISTINCT $1::uuid, digest, run_id FROM taken ON CONFLICT DO NOTHING
 	), born AS (
 		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, window_id, state, semantics, priority)
-		SELECT $1, slice_id, run_id, step_run_id, id, window_id, 'ready', semantics, priority FROM taken
+		SELECT $1, slice_id, run_id, step_run_id, id, window_id, slice_state, semantics, priority FROM taken
 	)
 	SELECT count(*) FROM taken`
 }

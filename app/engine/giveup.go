@@ -40,6 +40,7 @@ func (d *drive) giveUp(ctx context.Context) error {
 		if err := d.closeReviews(ctx, tx, run); err != nil {
 			return err
 		}
+		tx.AfterCommit(d.nudgeQueue)
 		return endOpenSteps(ctx, tx, run, d.slice.id, failure)
 	})
 	if errors.Is(err, errStale) {

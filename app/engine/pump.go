@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,9 +34,13 @@ func (e *Engine) roomMade() {
 	}
 }
 
-// Pump gives ready slices their slots until ctx ends. A process that works looks every
-// so often by itself; one that only serves pages, with every 0, when it is nudged.
+// Pump starts queued runs and gives ready slices their slots until ctx ends. A process
+// that works looks every so often by itself; one that only serves pages, with every 0,
+// when it is nudged.
 func (e *Engine) Pump(ctx context.Context, every time.Duration) {
+	var admitting sync.WaitGroup
+	admitting.Go(func() { e.keepAdmitting(ctx, every > 0) })
+	defer admitting.Wait()
 	pace := newPace(every)
 	defer pace.stop()
 	for {

@@ -15,6 +15,7 @@ type RunState string
 
 // The states of a run, equal to the list in the table's check.
 const (
+	RunQueued     RunState = "queued" // its pipeline takes no more at once
 	RunRunning    RunState = "running"
 	RunPausing    RunState = "pausing"
 	RunPaused     RunState = "paused"
@@ -69,5 +70,6 @@ const (
 	ClassInterrupted = "interrupted"   // the worker died or was stopped in the middle
 	ClassNoPrice     = "no_price"      // the price of a model is not known, so it may not be called
 	ClassTooDear     = "too_dear"      // a call may cost more than its step allows
+	ClassSkipped     = "skipped"       // a start that its pipeline's limit of runs at once refused
 	ClassInternal    = "internal"      // a defect of ours
 )

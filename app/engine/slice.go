@@ -20,6 +20,7 @@ type slice struct {
 	fence     int64
 	semantics int
 	priority  int16 // of its run, from 1, the most urgent, to 4
+	paused    bool  // its run pauses
 }
 
 // queueSlice makes a slice, ready for a slot. But for the statement that takes events it
@@ -28,8 +29,8 @@ type slice struct {
 func queueSlice(b *tenants.Batch, tenant tenants.ID, s slice) {
 	b.Queue(`
 		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, window_id, state, semantics, priority)
-		VALUES ($1, $2, $3, $4, $5, $6, 'ready', $7, $8)`,
-		tenant, s.id, s.run, s.step, s.wait, s.window, s.semantics, s.priority)
+		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $9 THEN 'paused' ELSE 'ready' END, $7, $8)`,
+		tenant, s.id, s.run, s.step, s.wait, s.window, s.semantics, s.priority, s.paused)
 }
 
 // addSlices is queueSlice in an open transaction.
@@ -67,21 +68,26 @@ func claimSlice(ctx context.Context, tx tenants.Tx, args DriveSlice, jobID int64
 	return s, nil
 }
 
-// handOver gives a slice back, ready for another slot, under the next fence and at step.
-// Its old job finds the fence outdated. It returns errStale where the slice was not at
-// fence any more; the transaction must then be given up.
+// handOver gives a slice back under the next fence and at step: ready for another slot,
+// or paused where its run pauses. Its old job finds the fence outdated. It returns
+// errStale where the slice was not at fence any more; the transaction must then be given
+// up.
 //
 // Step runs come before slices in the order of locks, so their fence is lifted first.
 // It is lifted again once the slice is locked: the old worker may have begun a step in
 // between, and none begins after.
 func (e *Engine) handOver(ctx context.Context, tx tenants.Tx, id SliceID, fence int64, step *StepRunID) error {
+	paused, err := lockRunOfSlice(ctx, tx, id, fence)
+	if err != nil {
+		return err
+	}
 	if err := liftFence(ctx, tx, id, fence+1); err != nil {
 		return err
 	}
 	tag, err := tx.Exec(ctx, `
-		UPDATE slices SET state = 'ready', fence = fence + 1, ready_at = now(), job_id = NULL, worker_id = NULL, dispatched_at = NULL, claimed_at = NULL,
+		UPDATE slices SET state = CASE WHEN $5 THEN 'paused' ELSE 'ready' END, fence = fence + 1, ready_at = now(), job_id = NULL, worker_id = NULL, dispatched_at = NULL, claimed_at = NULL,
 			step_run_id = coalesce($4, step_run_id), wait_id = CASE WHEN $4::uuid IS NULL THEN wait_id END
-		WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND `+stateByKey+` IN ('dispatched', 'running')`, tx.Tenant, id, fence, step)
+		WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND `+stateByKey+` IN ('dispatched', 'running')`, tx.Tenant, id, fence, step, paused)
 	if err != nil {
 		return fmt.Errorf("hand a slice over: %w", err)
 	}
@@ -90,6 +96,21 @@ func (e *Engine) handOver(ctx context.Context, tx tenants.Tx, id SliceID, fence 
 	}
 	tx.AfterCommit(e.nudge)
 	return liftFence(ctx, tx, id, fence+1)
+}
+
+// lockRunOfSlice locks the run of a slice at fence, shared, so that no pause begins or
+// ends meanwhile, and tells whether it pauses.
+func lockRunOfSlice(ctx context.Context, tx tenants.Tx, id SliceID, fence int64) (paused bool, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT r.state <> 'running' FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
+		WHERE s.tenant_id = $1 AND s.id = $2 AND s.fence = $3 FOR SHARE OF r`, tx.Tenant, id, fence).Scan(&paused)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, errStale
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock a slice's run: %w", err)
+	}
+	return paused, nil
 }
 
 // liftFence puts the slice's open step runs under the new fence, so that a commit of

@@ -17,6 +17,7 @@ type StartRequest struct {
 	Input    []byte                // JSON record of the input fields
 	Files    []pipeline.StoredFile // whose digests the input names
 	Sample   bool                  // the input is the pipeline's own sample
+	Priority int16                 // within the tenant: 1, the most urgent, to 4; 0 means 2
 	By       tenants.UserID        // zero where nobody started it by hand
 	Key      string                // a second start with the same key is the same run
 }
@@ -73,17 +74,25 @@ func (e *Engine) start(ctx context.Context, tx tenants.Tx, request StartRequest)
 }
 
 func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequest, version pipeline.Version, name string) (Run, error) {
-	id := tenants.NewID[Run]()
+	if err := e.checkOpenRuns(ctx, tx); err != nil {
+		return Run{}, err
+	}
 	number, err := pipeline.NextRunNumber(ctx, tx, request.Pipeline)
 	if err != nil {
 		return Run{}, err
 	}
+	how, err := e.admit(ctx, tx, request.Pipeline, version.Document.Concurrency)
+	if err != nil {
+		return Run{}, err
+	}
+	id := tenants.NewID[Run]() // made under the pipeline's lock, so that ids have the order of starts
 	batch := &tenants.Batch{}
 	batch.Queue(`
-		INSERT INTO runs (tenant_id, id, pipeline_id, version, number, name, state, sample, input_digest, started_by, start_key, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, 'running', $7, $8, $9, $10, $11)`,
-		tx.Tenant, id, request.Pipeline, version.Number, number, name, request.Sample,
-		DigestOf(request.Input).bytes(), request.By, request.Key, tx.Now)
+		INSERT INTO runs (tenant_id, id, pipeline_id, version, number, name, state, priority, sample, input_digest, started_by, start_key,
+			created_at, failure, ended_by, ended_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		tx.Tenant, id, request.Pipeline, version.Number, number, name, string(how.state), request.priority(), request.Sample,
+		DigestOf(request.Input).bytes(), request.By, request.Key, tx.Now, how.failure.json(), how.endedBy, how.endedAt(tx.Now))
 	queueValue(batch, tx.Tenant, id, mediaJSON, request.Input)
 	for _, file := range request.Files {
 		queueValue(batch, tx.Tenant, id, file.Type, file.Data)
@@ -91,17 +100,26 @@ func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequ
 	if err := queueRunCap(batch, id, version.Document); err != nil {
 		return Run{}, err
 	}
-	queueSlice(batch, tx.Tenant, slice{
-		id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics, priority: normalPriority,
-	})
+	if how.state == RunRunning {
+		queueSlice(batch, tx.Tenant, slice{
+			id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics, priority: request.priority(),
+		})
+		tx.AfterCommit(e.nudge)
+	}
 	if err := tx.Send(ctx, batch); err != nil {
 		return Run{}, fmt.Errorf("start a run: %w", err)
 	}
-	tx.AfterCommit(e.nudge)
 	return RunByID(ctx, tx, id)
 }
 
 const normalPriority = 2
+
+func (r StartRequest) priority() int16 {
+	if r.Priority == 0 {
+		return normalPriority
+	}
+	return r.Priority
+}
 
 // queueRunCap gives the run the cap that its pipeline says, for either kind of funds.
 func queueRunCap(batch *tenants.Batch, id RunID, document pipeline.Document) error {

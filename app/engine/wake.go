@@ -45,17 +45,20 @@ func (e *Engine) wake(ctx context.Context, tx tenants.Tx, w waking) error {
 	return e.addSlices(ctx, tx, s)
 }
 
-// lockRunOf locks the running run of a step run, shared, as every change of steps does
-// first, and gives the slice that could go on there.
+// goesOn tells of a run that its waits are woken: it runs, or will once it is resumed.
+const goesOn = `state IN ('running', 'pausing', 'paused')`
+
+// lockRunOf locks the run of a step run, if it goes on, shared, as every change of steps
+// does first, and gives the slice that could go on there.
 func lockRunOf(ctx context.Context, tx tenants.Tx, step StepRunID) (slice, error) {
 	s := slice{step: step}
 	err := tx.QueryRow(ctx, `
-		SELECT r.id, r.priority, v.semantics, `+windowAround+`
+		SELECT r.id, r.priority, v.semantics, r.state <> 'running', `+windowAround+`
 		FROM step_runs s
 		JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
 		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
-		WHERE s.tenant_id = $1 AND s.id = $2 AND r.state = 'running' FOR SHARE OF r`,
-		tx.Tenant, step).Scan(&s.run, &s.priority, &s.semantics, &s.window)
+		WHERE s.tenant_id = $1 AND s.id = $2 AND r.`+goesOn+` FOR SHARE OF r`,
+		tx.Tenant, step).Scan(&s.run, &s.priority, &s.semantics, &s.paused, &s.window)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s, ErrNotWaiting
 	}
