@@ -19,19 +19,17 @@ import (
 type crowdCounter struct {
 	mu        sync.Mutex
 	now, most map[tenants.ID]int
-	first     map[tenants.ID]time.Time
+	made      map[tenants.ID]int
 }
 
 func newCrowdCounter() *crowdCounter {
-	return &crowdCounter{now: map[tenants.ID]int{}, most: map[tenants.ID]int{}, first: map[tenants.ID]time.Time{}}
+	return &crowdCounter{now: map[tenants.ID]int{}, most: map[tenants.ID]int{}, made: map[tenants.ID]int{}}
 }
 
 func (c *crowdCounter) enter(tenant tenants.ID) (leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.first[tenant].IsZero() {
-		c.first[tenant] = time.Now()
-	}
+	c.made[tenant]++
 	c.now[tenant]++
 	c.most[tenant] = max(c.most[tenant], c.now[tenant])
 	return func() {
@@ -47,10 +45,10 @@ func (c *crowdCounter) mostOf(tenant tenants.ID) int {
 	return c.most[tenant]
 }
 
-func (c *crowdCounter) began(tenant tenants.ID) time.Time {
+func (c *crowdCounter) madeBy(tenant tenants.ID) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.first[tenant]
+	return c.made[tenant]
 }
 
 // taking is a mail caller that takes its time and is counted.
@@ -135,28 +133,29 @@ func TestQuotaOfParallelSlicesIsExact(t *testing.T) {
 
 // Promise 8: one noisy tenant never starves another (S77). A tenant with thousands of
 // steps uses every slot there is; when another starts a single run, that begins within a
-// second all the same.
+// second all the same. What counts here is how many of the noisy tenant's steps come
+// before, so that a busy machine does not decide: a second is a thousand of them.
 func TestPromise8OneNoisyTenantNeverStarvesAnother(t *testing.T) {
 	t.Parallel()
+	const slots, long = 20, 20 * time.Millisecond
 	counter := newCrowdCounter()
-	h := build(t, counter.taking(20*time.Millisecond))
+	h := build(t, counter.taking(long))
 	quiet := h.as(h.db.Tenant(t))
 	h.quotas(tenants.Quotas{ParallelSlices: 1000, OpenRuns: 1000})
 	noisy := h.publish(chain(100))
-	h.work() // 20 slots
+	h.work()
 	for range 50 {
 		h.start(noisy, `{"n": 1}`)
 	}
 	require.Eventually(t, func() bool {
-		return h.count(`SELECT count(*) FROM slices WHERE state = 'running'`) == 20
-	}, 10*time.Second, time.Millisecond, "the tenant does not get the capacity that nobody else wants")
-	id := quiet.publish(oneMail)
-	began := time.Now()
-	run := quiet.start(id, `{"n": 1}`)
-	require.Eventually(t, func() bool { return !counter.began(quiet.tenant).IsZero() }, 5*time.Second, time.Millisecond)
-	late := counter.began(quiet.tenant).Sub(began)
-	t.Logf("the quiet tenant's step began after %v", late)
-	require.Less(t, late, time.Second)
+		return h.count(`SELECT count(*) FROM slices WHERE state = 'running'`) == slots
+	}, 20*time.Second, time.Millisecond, "the tenant does not get the capacity that nobody else wants")
+	run := quiet.start(quiet.publish(oneMail), `{"n": 1}`)
+	before := counter.madeBy(h.tenant)
+	require.Eventually(t, func() bool { return counter.madeBy(quiet.tenant) > 0 }, 20*time.Second, time.Millisecond)
+	late := counter.madeBy(h.tenant) - before
+	t.Logf("%d steps of the noisy tenant came before", late)
+	require.Less(t, late, int(slots*time.Second/long)/2)
 	require.Equal(t, engine.RunCompleted, quiet.awaitEnd(run).Run.State)
 	require.Positive(t, h.count(`SELECT count(*) FROM runs WHERE tenant_id = $1 AND ended_at IS NULL`, h.tenant), "the noisy tenant was done before")
 }
