@@ -101,9 +101,9 @@ func (DriveSlice) Kind() string { return "drive_slice" }
 const maxJobTries = 30000
 
 // params are how the job is put into River's table.
-func (job DriveSlice) params(semantics int) (river.InsertManyParams, error) {
+func (job DriveSlice) params(semantics, priority int) (river.InsertManyParams, error) {
 	metadata, err := json.Marshal(map[string]string{"tenant_id": job.Tenant.String()})
 	return river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{
-		Queue: Queue(semantics), MaxAttempts: maxJobTries, Metadata: metadata,
+		Queue: Queue(semantics), Priority: priority, MaxAttempts: maxJobTries, Metadata: metadata,
 	}}, err
 }

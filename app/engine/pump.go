@@ -126,7 +126,7 @@ func (e *Engine) dispatch(ctx context.Context, tx tenants.SystemTx, given *allot
 	given.chosen = taken
 	params := make([]river.InsertManyParams, len(taken))
 	for i, ask := range taken {
-		if params[i], err = (DriveSlice{ask.Tenant, ask.Slice, ask.Fence}).params(ask.Semantics); err != nil {
+		if params[i], err = (DriveSlice{ask.Tenant, ask.Slice, ask.Fence}).params(ask.Semantics, jobPriority(ask.Flight)); err != nil {
 			return err
 		}
 	}
@@ -134,6 +134,17 @@ func (e *Engine) dispatch(ctx context.Context, tx tenants.SystemTx, given *allot
 		return fmt.Errorf("insert the jobs of slices: %w", err)
 	}
 	return nil
+}
+
+// jobPriority is the place in River's queue, 1 to 4, of a job whose tenant has so many
+// slots already. The few jobs that wait there for a worker must not be in the way of a
+// tenant that has hardly any.
+func jobPriority(flight int) int {
+	priority := 1
+	for ; priority < 4 && flight > 0; flight /= 4 {
+		priority++
+	}
+	return priority
 }
 
 // takeSlots marks slices as dispatched, and their tenants as served, in their order.
@@ -148,16 +159,17 @@ func takeSlots(ctx context.Context, tx tenants.SystemTx, chosen []ask) ([]ask, e
 		), taken AS (
 			UPDATE slices s SET state = 'dispatched', crowded = false, dispatched_at = clock_timestamp()
 			FROM locked l WHERE s.tenant_id = l.tenant_id AND s.id = l.id
-			RETURNING s.tenant_id, s.id, s.fence, s.semantics, l.place
+			RETURNING s.tenant_id, s.id, l.place
 		), served AS (
 			INSERT INTO tenant_turns (tenant_id, served_at)
 			SELECT tenant_id, clock_timestamp() + max(place) * interval '1 microsecond' FROM taken GROUP BY tenant_id
 			ON CONFLICT (tenant_id) DO UPDATE SET served_at = excluded.served_at
 		)
-		SELECT tenant_id, id, fence, semantics FROM taken ORDER BY place`, owners, ids)
+		SELECT place FROM taken ORDER BY place`, owners, ids)
 	taken, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (ask, error) {
-		var a ask
-		return a, row.Scan(&a.Tenant, &a.Slice, &a.Fence, &a.Semantics)
+		var place int
+		err := row.Scan(&place)
+		return chosen[max(place, 1)-1], err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("give slices their slots: %w", err)

@@ -35,6 +35,7 @@ func allot(asks []ask) allotment {
 			}
 			any = true
 			if free > 0 {
+				queue[turn].Flight += turn
 				given.chosen, free = append(given.chosen, queue[turn]), free-1
 			} else {
 				given.wanting = append(given.wanting, queue[turn])

@@ -15,6 +15,7 @@ type ask struct {
 	Free       int // slots that the whole installation has left, the same in every ask
 	Tenant     tenants.ID
 	Served     *time.Time // when its tenant was last given a slot; nil: never
+	Flight     int        // slots that its tenant has
 	Room       int        // slots that its tenant's quota leaves
 	Slice      SliceID
 	Fence      int64
@@ -85,7 +86,7 @@ WITH RECURSIVE live AS (
 		WHERE s.state = 'ready' AND s.crowded AND (s.tenant_id, s.window_id) > (w.tenant_id, w.window_id)
 		ORDER BY s.tenant_id, s.window_id LIMIT 1) n
 ), asking AS (
-	SELECT t.id, u.served_at, greatest(coalesce(q.parallel_slices, $2) - coalesce(f.n, 0), 0) AS room
+	SELECT t.id, u.served_at, coalesce(f.n, 0) AS flight, greatest(coalesce(q.parallel_slices, $2) - coalesce(f.n, 0), 0) AS room
 	FROM (SELECT id FROM ready_tenants WHERE id IS NOT NULL UNION SELECT tenant_id FROM crowded_windows) t
 	LEFT JOIN flight f ON f.tenant_id = t.id
 	LEFT JOIN tenant_quotas q ON q.tenant_id = t.id
@@ -101,7 +102,7 @@ WITH RECURSIVE live AS (
 		WHERE s.tenant_id = w.tenant_id AND s.window_id = w.window_id AND s.state = 'ready' AND s.crowded AND s.semantics <= r.semantics
 		ORDER BY s.priority, s.ready_at, s.id LIMIT least(` + windowRoom + `, r.free) + 1) s
 )
-SELECT r.free, k.id, a.served_at, a.room, k.slice_id, k.fence, k.semantics, k.window_id, CASE WHEN k.window_id IS NULL THEN 0 ELSE (
+SELECT r.free, k.id, a.served_at, a.flight, a.room, k.slice_id, k.fence, k.semantics, k.window_id, CASE WHEN k.window_id IS NULL THEN 0 ELSE (
 		SELECT ` + windowRoom + ` FROM (SELECT k.id AS tenant_id, k.window_id) w) END,
 	k.wait_id IS NOT NULL, k.crowded
 FROM asks k JOIN asking a ON a.id = k.id CROSS JOIN room r

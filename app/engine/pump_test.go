@@ -117,17 +117,19 @@ func TestQuotaOfParallelSlicesIsExact(t *testing.T) {
 	}
 	h.work()
 	h.work()
+	most := map[tenants.ID]int{}
 	require.Eventually(t, func() bool {
-		for tenant, quota := range map[tenants.ID]int{h.tenant: 3, other.tenant: 5} {
-			require.LessOrEqual(t, h.count(`SELECT count(*) FROM slices WHERE tenant_id = $1 AND state IN ('dispatched', 'running')`, tenant), quota)
+		for _, tenant := range []tenants.ID{h.tenant, other.tenant} {
+			most[tenant] = max(most[tenant], h.count(`SELECT count(*) FROM slices WHERE tenant_id = $1 AND state IN ('dispatched', 'running')`, tenant))
 		}
 		return h.count(`SELECT count(*) FROM runs WHERE ended_at IS NULL`) == 0
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	stop()
 	over.Wait()
 	t.Logf("%d passes for %d runs", passes.Load(), len(runs))
-	require.Equal(t, 3, counter.mostOf(h.tenant))
-	require.Equal(t, 5, counter.mostOf(other.tenant))
+	require.Equal(t, map[tenants.ID]int{h.tenant: 3, other.tenant: 5}, most)
+	require.LessOrEqual(t, counter.mostOf(h.tenant), 3)
+	require.LessOrEqual(t, counter.mostOf(other.tenant), 5)
 	require.Zero(t, h.count(`SELECT count(*) FROM runs WHERE state <> 'completed'`))
 }
 
