@@ -112,7 +112,7 @@ func (g groupView) filters() ui.Filters {
 		words    string
 	}{
 		{engine.StandingFailed, "Failed"}, {engine.StandingCapped, "Stopped by the cap"}, {engine.StandingPerson, "Waiting for a person"},
-		{engine.StandingRetrying, "Retrying"}, {engine.StandingWaiting, "Waiting"}, {engine.StandingRunning, "At work"},
+		{engine.StandingRetrying, "Retrying"}, {engine.StandingWaiting, "Waiting"}, {engine.StandingRunning, "Running"},
 		{engine.StandingQueued, "Not begun"}, {engine.StandingCompleted, "Done"}, {engine.StandingCancelled, "Cancelled"},
 	} {
 		n, here := g.Group.Size.By[one.standing], g.State == string(one.standing)
@@ -141,6 +141,9 @@ func (g groupView) table() ui.Table {
 
 func (g groupView) row(part engine.PartLine) ui.TableRow {
 	badge := ui.Badge{Status: statusOf(part.Standing)}
+	if part.Standing == engine.StandingQueued {
+		badge.Words = "Not begun"
+	}
 	name, small := partName(g.Group.Program, part.Part), ""
 	if part.Part.Kind == engine.KindItem {
 		if words := shortValue(part.Value); words != "" {

@@ -44,7 +44,7 @@ func groupBody(g groupView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if causes := causeWords(g.Group.Size.Causes); len(causes) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"meta\">Why some failed:")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<p class=\"meta\">Why some failed")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -20,7 +20,7 @@ var sizeOrder = []struct {
 	{engine.StandingCompleted, "done", "done"}, {engine.StandingFailed, "failed", "failed"},
 	{engine.StandingCapped, "stopped by the cap", "stopped by the cap"},
 	{engine.StandingPerson, "waits for a person", "wait for a person"}, {engine.StandingRetrying, "retries", "retry"},
-	{engine.StandingWaiting, "waits", "wait"}, {engine.StandingRunning, "at work", "at work"},
+	{engine.StandingWaiting, "waits", "wait"}, {engine.StandingRunning, "running", "running"},
 	{engine.StandingQueued, "not begun", "not begun"}, {engine.StandingCancelled, "cancelled", "cancelled"},
 }
 
@@ -80,7 +80,7 @@ func listReason(size engine.GroupSize, address func(standing string) string) ui.
 	}
 	out := ui.Sentence{ui.Strong(countedWords(size)), ui.Plain(". ")}
 	if failed := size.By[engine.StandingFailed]; failed > 0 {
-		out = append(out, ui.LinkTo("Show "+ui.Count(int64(failed))+" failed", address(string(engine.StandingFailed))), ui.Plain("  "))
+		out = append(out, ui.LinkTo("Show "+ui.Count(int64(failed))+" failed", address(string(engine.StandingFailed))), ui.Plain(" · "))
 	}
 	out = append(out, ui.LinkTo("Show all "+ui.Count(int64(size.Parts)), address("all")))
 	return append(out, causeWords(size.Causes)...)
@@ -90,7 +90,7 @@ func listReason(size engine.GroupSize, address func(standing string) string) ui.
 func causeWords(causes []engine.Cause) ui.Sentence {
 	var out ui.Sentence
 	for _, cause := range causes {
-		out = append(out, ui.Plain(fmt.Sprintf("  %s × ", ui.Count(int64(cause.Parts)))), ui.Name(firstOf(cause.Message, 80)))
+		out = append(out, ui.Plain(fmt.Sprintf(" · %s × ", ui.Count(int64(cause.Parts)))), ui.Name(firstOf(cause.Message, 80)))
 	}
 	return out
 }

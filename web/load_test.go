@@ -68,8 +68,15 @@ func BenchmarkPages(b *testing.B) {
 	s := newSite(b)
 	run := s.seedRuns(1000)
 	owner := s.in(tenants.Owner)
+	big := s.groupsRun("Ten thousand step runs", 5000)
+	var list, item string
+	require.NoError(b, s.db.Super(b).QueryRow(b.Context(), `SELECT parent_id::text, id::text FROM step_runs WHERE run_id = $1 AND kind = 'item' AND turn = 4006`, big).Scan(&list, &item))
+	_, err := s.db.Super(b).Exec(b.Context(), `ANALYZE`)
+	require.NoError(b, err)
 	for name, path := range map[string]string{
-		"home": s.at(), "runs": s.at("runs"), "runs_open": s.at("runs") + "?state=open", "run": s.at("runs", run.String()),
+		"big_run": s.at("runs", big.String()), "big_list": s.at("runs", big.String(), "groups", list), "big_person": s.at("runs", big.String(), "groups", list) + "?state=person",
+		"big_item": s.at("runs", big.String(), "parts", item),
+		"home":     s.at(), "runs": s.at("runs"), "runs_open": s.at("runs") + "?state=open", "run": s.at("runs", run.String()),
 		"step": s.at("runs", run.String(), "steps", "s3"), "pipelines": s.at("pipelines"),
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -135,11 +142,17 @@ func TestPagesAreLight(t *testing.T) {
 	long := s.start(s.home, s.publish(s.home, manySteps("A thousand", pipeline.MaxSteps)), map[string]string{"topic": "x"})
 	s.work()
 	b := s.in(tenants.Owner)
+	big := s.groupsRun("Many", 1000)
+	list := linkTo(t, b.get(s.at("runs", big.String())).is(http.StatusOK), "Show all 1,000")
 	for _, path := range []string{
+		s.at("runs", big.String()), list,
 		s.at(), s.at("runs"), s.at("pipelines"), s.at("templates"), s.at("pipelines", heavy.PipelineID.String()), s.at("pipelines", long.PipelineID.String()),
 		s.at("runs", heavy.ID.String(), "steps", "draft"), s.at("runs", long.ID.String()), s.at("runs", long.ID.String(), "steps", "s500"),
 	} {
 		require.LessOrEqual(t, weight(t, b, path), 100<<10, path)
+	}
+	for _, path := range []string{s.at("runs", big.String()), list} {
+		require.LessOrEqual(t, len(b.get(path).is(http.StatusOK).all("tr", "role", "row")), 2*partsPerPage, "rows of a run do not grow with its items")
 	}
 	page := b.get(s.at("runs", long.ID.String())).is(http.StatusOK)
 	rows := page.all("tr", "role", "row")

@@ -136,7 +136,7 @@ func (r *runView) readPartNews(ctx context.Context, tx tenants.Tx) error {
 		asked = found[at.Step.ID]
 	}
 	r.News = newsOf(r.v.discreet(line), r.View.Program, asked, r.v.user)
-	r.News.Within, r.News.Fresh = partWords[r.View.Part.Kind], false
+	r.News.Part, r.News.Within, r.News.Fresh = true, partWords[r.View.Part.Kind], false
 	if next := r.News.NextNode; next == nil || r.lies(next) {
 		return nil
 	}

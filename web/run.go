@@ -342,8 +342,12 @@ func (r *runView) inputFields() []pipeline.Field {
 		return r.View.Program.Document().Input
 	}
 	var fields []pipeline.Field
-	eachPart(r.Input.Bytes, func(name string, _ json.RawMessage) bool {
-		fields = append(fields, pipeline.Field{Name: name, Label: sentenceCase(spaced(name))})
+	eachPart(r.Input.Bytes, func(name string, part json.RawMessage) bool {
+		field := pipeline.Field{Name: name, Label: sentenceCase(spaced(name))}
+		if partOfRecord(part, "amount") != nil && partOfRecord(part, "currency") != nil {
+			field.Type = pipeline.TypeMoney
+		}
+		fields = append(fields, field)
 		return true
 	})
 	return fields

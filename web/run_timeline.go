@@ -31,6 +31,9 @@ func (r *runView) begin() time.Time {
 
 // split is where the time of the run went, waiting apart from work.
 func (r *runView) split() ui.Split {
+	if r.isPart() && r.View.Part.State == engine.StepQueued {
+		return nil
+	}
 	return divide(r.Passages, r.begin(), r.end()).split()
 }
 
@@ -52,6 +55,9 @@ const worthFolding = 10 * time.Second
 
 // folds tells whether the run has waited long enough for its waits to be folded.
 func (r *runView) folds() bool {
+	if r.isPart() && r.View.Part.State == engine.StepQueued {
+		return false
+	}
 	spent := divide(r.Passages, r.begin(), r.end())
 	return r.end().Sub(r.begin())-spent[ui.Running] >= worthFolding
 }

@@ -20,6 +20,7 @@ type news struct {
 	Next     string // the step behind it, as it is called in sentences; empty at the end
 	NextNode *pipeline.Node
 	Within   string // what ends behind the last step, where that is not the run: "this item"
+	Part     bool   // it is about a part of a run
 	Fresh    bool   // no step has begun
 	Tries    int    // how often the step is tried at most
 	Asked    []review.Asked
@@ -398,6 +399,9 @@ func (n news) word() string {
 // badge is the standing as a badge.
 func (n news) badge() ui.Badge {
 	badge := ui.Badge{Status: statusOf(n.Standing)}
+	if n.Part && n.Standing == engine.StandingQueued {
+		badge.Words = "Not begun"
+	}
 	if n.Standing == engine.StandingRetrying {
 		badge.Words = fmt.Sprintf("Retrying, %d of %d", n.Attempt, n.Tries)
 	}

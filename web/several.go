@@ -73,7 +73,7 @@ func itemsSentence(size engine.GroupSize, step string) ui.Sentence {
 		{engine.StandingPerson, "waits for a person", "wait for a person"},
 		{engine.StandingRetrying, "tries again soon", "try again soon"},
 		{engine.StandingWaiting, "waits", "wait"},
-		{engine.StandingRunning, "is at work", "are at work"},
+		{engine.StandingRunning, "runs", "run"},
 		{engine.StandingQueued, "has not begun", "have not begun"},
 		{engine.StandingFailed, "failed", "failed"},
 		{engine.StandingCompleted, "is done", "are done"},
@@ -107,7 +107,7 @@ func branchParts(open engine.Branches) []string {
 	}{
 		{open.Capped, "is stopped by the cap", "are stopped by the cap"}, {open.Person, "waits for a person", "wait for a person"},
 		{open.Retrying, "tries again soon", "try again soon"}, {open.Waiting, "waits for its time or an event", "wait for their time or an event"},
-		{open.Running, "is at work", "are at work"}, {open.Ready, "waits for a free worker", "wait for a free worker"},
+		{open.Running, "runs", "run"}, {open.Ready, "waits for a free worker", "wait for a free worker"},
 	} {
 		if one.n > 0 {
 			parts = append(parts, ui.Count(int64(one.n))+" "+plural(one.n, one.one, one.many))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode"
 
 	"tollgate/web/ui"
 )
@@ -53,7 +54,7 @@ func shortPartOf(part json.RawMessage) string {
 	}
 	switch value := decoded.(type) {
 	case string:
-		return firstOf(strings.Join(strings.Fields(value), " "), shortPart)
+		return isolated(firstOf(strings.Join(strings.Fields(value), " "), shortPart))
 	case json.Number:
 		return value.String()
 	case bool:
@@ -66,6 +67,16 @@ func shortPartOf(part json.RawMessage) string {
 		}
 	}
 	return ""
+}
+
+// isolated keeps text that runs from right to left from turning its neighbours around.
+func isolated(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.In(r, unicode.Arabic, unicode.Hebrew, unicode.Syriac, unicode.Thaana, unicode.Nko)
+	}) {
+		return "\u2068" + text + "\u2069"
+	}
+	return text
 }
 
 // eachPart goes through the parts of a record in their order until fn has enough, or

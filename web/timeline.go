@@ -472,11 +472,11 @@ func (s spentTime) split() ui.Split {
 		if part == 0 || one.status == ui.Queued && part < time.Second {
 			continue
 		}
-		status := one.status
-		if status == insideGroups {
-			status = ui.Skipped
+		piece := ui.SplitPart{Status: one.status, Words: one.words + " " + ui.Duration(part), Share: 100 * float64(part) / float64(whole)}
+		if one.status == insideGroups {
+			piece.Status, piece.Thin = ui.Running, true
 		}
-		split = append(split, ui.SplitPart{Status: status, Words: one.words + " " + ui.Duration(part), Share: 100 * float64(part) / float64(whole)})
+		split = append(split, piece)
 	}
 	return split
 }

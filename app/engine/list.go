@@ -146,7 +146,9 @@ func NewestRuns(ctx context.Context, tx tenants.Tx) (map[pipeline.ID]Line, error
 
 // lineQuery adds to each run of the page its worst open step run with its wait, what
 // its calls cost, how many branches are open, and when a step of it last ended or was
-// woken. Nothing in it reads all steps of a run.
+// woken. Nothing in it reads all steps of a run; OFFSET and LIMIT where one row is all
+// there is keep the planner from turning a look-up for each run into a join of whole
+// tables, which the policies' conditions make it think cheap.
 const lineQuery = `
 	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
@@ -178,15 +180,17 @@ const lineQuery = `
 			SELECT s.id FROM step_runs s
 			WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ` + groupKinds + `
 			ORDER BY s.id LIMIT 1
-		)) AS id
+		)) AS id OFFSET 0
 	) worst
 	LEFT JOIN LATERAL (
 		SELECT s.step_id, s.state, s.kind, s.begun_at, s.attempt, (
 			SELECT max(o.closed_at) FROM waits o
 			WHERE s.state = 'waiting' AND o.tenant_id = s.tenant_id AND o.run_id = s.run_id AND o.step_run_id = s.id) AS woken
-		FROM step_runs s WHERE s.tenant_id = r.tenant_id AND s.id = worst.id
+		FROM step_runs s WHERE s.tenant_id = r.tenant_id AND s.id = worst.id LIMIT 1
 	) s ON true
-	LEFT JOIN waits w ON w.tenant_id = r.tenant_id AND w.step_run_id = worst.id AND w.state = 'open'
+	LEFT JOIN LATERAL (
+		SELECT w.* FROM waits w WHERE w.tenant_id = r.tenant_id AND w.step_run_id = worst.id AND w.state = 'open' LIMIT 1
+	) w ON true
 	LEFT JOIN LATERAL (
 		SELECT v.outcome, (
 			SELECT d.name FROM decisions d WHERE d.tenant_id = v.tenant_id AND d.review_id = v.id ORDER BY d.id DESC LIMIT 1) AS decided_by
