@@ -15,6 +15,10 @@ import (
 // tells.
 type Batch struct {
 	pgx.Batch
+	// ByKey says that every statement finds its rows by their keys. Each connection
+	// then plans a statement once and for all, with indexes, however few rows a table
+	// has by that time: planning costs as much as the work itself.
+	ByKey bool
 }
 
 // Guarded adds a data-changing statement that must change exactly one row. change must
@@ -30,7 +34,7 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 	}
 	return retried(ctx, func() error {
 		all := &pgx.Batch{}
-		all.Queue(`SELECT `+db.binding(), tenant.String())
+		all.Queue(`SELECT `+db.binding()+b.planning(), tenant.String())
 		all.QueuedQueries = append(all.QueuedQueries, b.unsent()...)
 		conn, err := acquired(ctx, db.app)
 		if err != nil {
@@ -42,6 +46,14 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 		}
 		return nil
 	})
+}
+
+// planning says how statements are planned until the transaction ends.
+func (b *Batch) planning() string {
+	if b.ByKey {
+		return `, set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
+	}
+	return ""
 }
 
 // Send runs the batch inside the open transaction.

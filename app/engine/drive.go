@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tollgate/app/pipeline"
@@ -164,15 +165,16 @@ func asked(decision decision) string {
 	return ""
 }
 
-// tryWrite commits the changes: alone where the slice goes on, with the slice's end
-// where it does not. Its job needs no word here: run again, it would find nothing.
+// tryWrite commits the changes, with the slice's end where it does not go on. Its job
+// needs no word here: run again, it would find nothing. What may have to wait for others,
+// as an event's wait does, is committed in a transaction of its own.
 func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 	c := &commitment{
 		tenant: d.tenant, run: d.run.ID, state: d.run.State, slice: d.slice.id, fence: d.slice.fence,
-		worker: d.worker.ID, changes: decision.changes,
+		worker: d.worker.ID, changes: decision.changes, leaves: decision.next == nil && !decision.yields,
 	}
-	if decision.next != nil {
-		return d.send(ctx, c)
+	if !decision.yields && !decision.awaitsEvent() && !c.asks() {
+		return d.worker.commits.commit(c)
 	}
 	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
 		batch := &tenants.Batch{}
@@ -183,19 +185,19 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		if err := d.openReviews(ctx, tx, decision.changes); err != nil {
 			return err
 		}
-		return d.leave(ctx, tx, decision.yields)
+		if decision.yields {
+			return d.handOver(ctx, tx, d.slice.id, d.slice.fence, &d.step.ID)
+		}
+		return nil
 	})
 }
 
-// leave ends the slice, or gives it back where it only yields.
-func (d *drive) leave(ctx context.Context, tx tenants.Tx, yields bool) error {
-	if yields {
-		return d.handOver(ctx, tx, d.slice.id, d.slice.fence, &d.step.ID)
-	}
-	batch := &tenants.Batch{}
-	batch.Guarded(`DELETE FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3 RETURNING 1`,
-		d.tenant, d.slice.id, d.slice.fence)
-	return tx.Send(ctx, batch)
+// asks tells that the commit has to look at rows before it can write all of it.
+func (c *commitment) asks() bool {
+	return slices.ContainsFunc(c.changes, func(entry change) bool {
+		_, review := entry.(openReview)
+		return review
+	})
 }
 
 // decide asks the pure rules, loading the values they turn out to need.

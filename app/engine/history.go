@@ -111,7 +111,7 @@ func GroupSizes(ctx context.Context, tx tenants.Tx, of pipeline.ID) (map[Group]i
 	for group, condition := range groupConditions {
 		batch.Queue(`
 			SELECT count(*) FROM (
-				SELECT FROM runs r WHERE r.tenant_id = $1 AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND `+condition+` LIMIT $3
+				SELECT FROM runs r WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND `+condition+` LIMIT $3
 			) counted`, tx.Tenant, of, MaxCounted+1).QueryRow(func(row pgx.Row) error {
 			var n int
 			err := row.Scan(&n)

@@ -97,7 +97,7 @@ func ListRuns(ctx context.Context, tx tenants.Tx, filter Filter) ([]Line, error)
 	rows, _ := tx.Query(ctx, `
 		WITH page AS (
 			SELECT r.* FROM runs r
-			WHERE r.tenant_id = $1 AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND ($3::uuid IS NULL OR r.id < $3) AND `+condition+`
+			WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND ($3::uuid IS NULL OR r.id < $3) AND `+condition+`
 			ORDER BY r.id DESC LIMIT $4
 		)`+lineQuery+` ORDER BY r.id DESC`, tx.Tenant, filter.Pipeline, filter.Before, limit)
 	lines, err := pgx.CollectRows(rows, scanLine)
@@ -300,7 +300,7 @@ func CountRuns(ctx context.Context, tx tenants.Tx, failedSince time.Time) (Count
 				- (SELECT count(DISTINCT run_id) FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind IN ('review', 'cap')),
 			(SELECT count(DISTINCT run_id) FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'review'),
 			(SELECT count(DISTINCT run_id) FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'cap'),
-			(SELECT count(*) FROM runs WHERE tenant_id = $1 AND state = 'failed' AND ended_at >= $2)`,
+			(SELECT count(*) FROM runs WHERE tenant_id = $1 AND created_at IS NOT NULL AND state = 'failed' AND ended_at >= $2)`,
 		tx.Tenant, failedSince).Scan(&c.Working, &c.Person, &c.Capped, &c.FailedToday)
 	if err != nil {
 		return c, fmt.Errorf("count runs: %w", err)

@@ -73,7 +73,7 @@ func TestCommitWhoseAnswerWasLostCountsOnce(t *testing.T) {
 		call    int32
 		matches func([]byte) bool
 	}{
-		"in the middle": {1, fault.BatchSent}, "at the end": {2, fault.CommitSent},
+		"in the middle": {1, fault.BatchSent}, "at the end": {2, fault.BatchSent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

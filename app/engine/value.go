@@ -53,6 +53,7 @@ func digestFrom(raw []byte) Digest {
 // Media types of stored values.
 const (
 	mediaJSON = "application/json"
+	// Larger values are kept in chunks of this size.
 	chunkSize = 1 << 20
 )
 
@@ -71,24 +72,9 @@ var ErrNoValue = errors.New("no such value")
 // queueValue stores content byte for byte, once for each tenant, and notes that the
 // run needs it. Equal content that is there already is left alone.
 func queueValue(b *tenants.Batch, tenant tenants.ID, run RunID, mediaType string, content []byte) Digest {
-	digest := DigestOf(content)
-	inline := content
-	if len(content) > chunkSize {
-		inline = nil
-	}
-	b.Queue(`
-		INSERT INTO stored_values (tenant_id, digest, size, media_type, content)
-		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
-		tenant, digest.bytes(), len(content), mediaType, inline)
-	for number := 0; inline == nil && number*chunkSize < len(content); number++ {
-		chunk := content[number*chunkSize : min((number+1)*chunkSize, len(content))]
-		b.Queue(`
-			INSERT INTO stored_value_chunks (tenant_id, digest, number, content)
-			VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-			tenant, digest.bytes(), number, chunk)
-	}
-	b.Queue(`INSERT INTO run_values (tenant_id, digest, run_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-		tenant, digest.bytes(), run)
+	rows := valueRows{}
+	digest := rows.addAs(run, mediaType, content)
+	rows.queue(b, tenant)
 	return digest
 }
 

@@ -18,6 +18,7 @@ type clock struct {
 	mu    sync.Mutex
 	steps []time.Time
 	times int // how often it has timed something
+	meter meter
 }
 
 // step notes that a step runs now. It takes no time of its own, so that the time
@@ -31,6 +32,7 @@ func (c *clock) step() {
 // took is one timed go.
 type took struct {
 	whole time.Duration
+	used  time.Duration // processor time of this process and the server
 	steps []time.Time
 }
 
@@ -55,7 +57,7 @@ func (c *clock) time(t *testing.T, w work) took {
 	c.reset(w.runs * w.steps)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	began := time.Now()
+	began, used := time.Now(), c.meter.used()
 	group, starting := errgroup.WithContext(ctx)
 	group.SetLimit(starters)
 	for n := range w.runs {
@@ -63,7 +65,7 @@ func (c *clock) time(t *testing.T, w work) took {
 	}
 	require.NoError(t, group.Wait())
 	require.NoError(t, c.await(ctx, w))
-	return took{whole: time.Since(began), steps: c.steps}
+	return took{whole: time.Since(began), used: c.meter.used() - used, steps: c.steps}
 }
 
 // await polls until all steps were made and no run is open.
@@ -97,6 +99,9 @@ func (c *clock) made() int {
 
 // rate is steps a second.
 func (k took) rate() float64 { return float64(len(k.steps)) / k.whole.Seconds() }
+
+// cost is processor time for each step, in milliseconds.
+func (k took) cost() float64 { return k.used.Seconds() * 1000 / float64(len(k.steps)) }
 
 // gap is the median time between two steps, in milliseconds.
 func (k took) gap() float64 {

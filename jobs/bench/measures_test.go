@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 var (
 	wanted      = flag.String("measure", "", "workloads to measure, apart by commas, such as W1,W2; empty: none")
 	repetitions = flag.Int("reps", 5, "how often each figure is taken")
+	manyRuns    = flag.Int("runs", 2000, "how many runs W1 starts")
 	note        = flag.String("note", "", "folder to write the results to, as a file named by the date; empty: none")
 )
 
@@ -33,7 +35,7 @@ type size struct {
 }
 
 var (
-	full = size{plain: 3 * time.Second, runs: 2000, lone: 200, long: 1000, begins: 200, history: 1_000_000}
+	full = size{plain: 3 * time.Second, lone: 200, long: 1000, begins: 200, history: 1_000_000}
 	tiny = size{plain: 20 * time.Millisecond, runs: 3, lone: 5, long: 20, begins: 2, history: 100}
 )
 
@@ -46,6 +48,7 @@ func TestMeasures(t *testing.T) {
 	}
 	server := durableServer(t)
 	t.Setenv("TEST_DATABASE_URL", server)
+	full.runs = *manyRuns
 	rows := rowsFor(t, server, full, strings.Split(*wanted, ","))
 	for range *repetitions {
 		takeAll(rows)
@@ -71,6 +74,7 @@ func rowsFor(t *testing.T, server string, s size, workloads []string) []*row {
 	t.Helper()
 	rows := plainRowsOf(t, newPlain(t, server), s)
 	raw, ours := newChain(t, server), newHouse(t)
+	raw.clock.meter, ours.clock.meter = newMeter(t, server), newMeter(t, server)
 	for _, workload := range workloads {
 		switch workload {
 		case "W1":
@@ -105,11 +109,23 @@ func throughput(t *testing.T, raw *chain, ours *house, s size) []*row {
 	raw.run(t, warm, stepsOfRun)
 	ours.run(t, free, warm, stepsOfRun)
 	ours.run(t, paid, warm, stepsOfRun)
-	base := &row{name: "W1 raw River chain", unit: "steps/s", take: func() float64 { return raw.run(t, s.runs, stepsOfRun).rate() }}
-	return []*row{base,
-		{name: "W1 Tollgate", unit: "steps/s", base: base, bar: "≥ 4 ×", take: func() float64 { return ours.run(t, free, s.runs, stepsOfRun).rate() }},
-		{name: "W1 Tollgate, money reserved and booked", unit: "steps/s", base: base, take: func() float64 { return ours.run(t, paid, s.runs, stepsOfRun).rate() }},
+	base := pace("W1 raw River chain", nil, "", func() took { return raw.run(t, s.runs, stepsOfRun) })
+	return slices.Concat(base,
+		pace("W1 Tollgate", base, "≥ 4 ×", func() took { return ours.run(t, free, s.runs, stepsOfRun) }),
+		pace("W1 Tollgate, money reserved and booked", base, "", func() took { return ours.run(t, paid, s.runs, stepsOfRun) }))
+}
+
+// pace is two rows of one go: steps a second, and what a step costs in processor time.
+func pace(name string, base []*row, bar string, run func() took) []*row {
+	var last took
+	rows := []*row{
+		{name: name, unit: "steps/s", bar: bar, take: func() float64 { last = run(); return last.rate() }},
+		{name: name + ", processor", unit: "ms/step", take: func() float64 { return last.cost() }},
 	}
+	for n := range base {
+		rows[n].base = base[n]
+	}
+	return rows
 }
 
 func latency(t *testing.T, raw *chain, ours *house, s size) []*row {

@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"time"
+
+	"tollgate/app/expr"
+	"tollgate/billing/ledger"
+	"tollgate/tenants"
+)
+
+// runGuards are runs that must be in the state that their changes were decided under.
+type runGuards struct {
+	ids    []RunID
+	states []string
+}
+
+// add takes each run once, where its commitments come one after the other.
+func (r *runGuards) add(run RunID, state RunState) {
+	if last := len(r.ids) - 1; last >= 0 && r.ids[last] == run && r.states[last] == string(state) {
+		return
+	}
+	r.ids, r.states = append(r.ids, run), append(r.states, string(state))
+}
+
+func (r *runGuards) queue(b *tenants.Batch, tenant tenants.ID) {
+	if len(r.ids) == 0 {
+		return
+	}
+	b.Queue(`
+		SELECT require_rows((SELECT count(*) FROM (
+			SELECT 1 FROM (SELECT * FROM unnest($2::uuid[], $3::text[]) AS g (id, state) LIMIT $4) g
+			JOIN runs r ON r.tenant_id = $1 AND r.id = g.id WHERE r.`+stateByKey+` = g.state FOR SHARE OF r) run), $4)`,
+		tenant, r.ids, r.states, len(r.ids))
+}
+
+// runEnds are runs that get their final state, in columns.
+type runEnds struct {
+	ids               []RunID
+	from, states      []string
+	results, failures [][]byte
+}
+
+func (r *runEnds) add(run RunID, from RunState, end endRun, result Digest) {
+	r.ids, r.from, r.states = append(r.ids, run), append(r.from, string(from)), append(r.states, string(end.state))
+	r.results, r.failures = append(r.results, result.bytes()), append(r.failures, end.failure.json())
+}
+
+func (r *runEnds) queue(b *tenants.Batch, tenant tenants.ID) {
+	if len(r.ids) == 0 {
+		return
+	}
+	b.Queue(`
+		WITH hit AS (
+			UPDATE runs r SET state = e.state, result_digest = e.result, failure = e.failure, ended_at = now(), changed = pg_current_xact_id()
+			FROM (SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::jsonb[])
+				AS e (id, from_state, state, result, failure) LIMIT $7) e
+			WHERE r.tenant_id = $1 AND r.id = e.id AND r.`+stateByKey+` = e.from_state RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $7)`,
+		tenant, r.ids, r.from, r.states, r.results, r.failures, len(r.ids))
+}
+
+// sliceGuards are slices that must still be driven under the fence they are known by.
+type sliceGuards struct {
+	ids    []SliceID
+	fences []int64
+}
+
+func (g *sliceGuards) add(id SliceID, fence int64) {
+	g.ids, g.fences = append(g.ids, id), append(g.fences, fence)
+}
+
+func (g *sliceGuards) queue(b *tenants.Batch, tenant tenants.ID) {
+	if len(g.ids) == 0 {
+		return
+	}
+	b.Queue(`
+		SELECT require_rows((SELECT count(*) FROM (
+			SELECT 1 FROM (SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS g (id, fence) LIMIT $4) g
+			JOIN slices s ON s.id = g.id AND s.fence = g.fence
+			WHERE s.tenant_id = $1 AND s.`+stateByKey+` = 'running' FOR SHARE OF s) slice), $4)`,
+		tenant, g.ids, g.fences, len(g.ids))
+}
+
+// queueLeave ends the slices.
+func (g *sliceGuards) queueLeave(b *tenants.Batch, tenant tenants.ID) {
+	if len(g.ids) == 0 {
+		return
+	}
+	b.Queue(`
+		WITH hit AS (
+			DELETE FROM slices s USING (SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS g (id, fence) LIMIT $4) g
+			WHERE s.tenant_id = $1 AND s.id = g.id AND s.fence = g.fence RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $4)`,
+		tenant, g.ids, g.fences, len(g.ids))
+}
+
+// attemptRows are tries that ended, in columns.
+type attemptRows struct {
+	steps        []StepRunID
+	numbers      []int
+	outcomes     []string
+	began, ended []time.Time
+	failures     [][]byte
+	notes        []string
+}
+
+func (r *attemptRows) add(entry addAttempt) {
+	a := entry.attempt
+	r.steps, r.numbers = append(r.steps, entry.step), append(r.numbers, a.Number)
+	r.outcomes, r.notes = append(r.outcomes, string(a.Outcome)), append(r.notes, expr.Plain(a.Note))
+	r.began, r.ended = append(r.began, a.BeganAt), append(r.ended, a.EndedAt)
+	r.failures = append(r.failures, a.Failure.json())
+}
+
+func (r *attemptRows) queue(b *tenants.Batch, tenant tenants.ID) {
+	if len(r.steps) == 0 {
+		return
+	}
+	b.Queue(`
+		INSERT INTO attempts (tenant_id, step_run_id, number, outcome, began_at, ended_at, failure, note)
+		SELECT $1, n.* FROM unnest($2::uuid[], $3::int[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::jsonb[], $8::text[]) AS n`,
+		tenant, r.steps, r.numbers, r.outcomes, r.began, r.ended, r.failures, r.notes)
+}
+
+// waitRows are new waits, in columns.
+type waitRows struct {
+	ids     []WaitID
+	runs    []RunID
+	steps   []StepRunID
+	kinds   []string
+	dues    []*time.Time
+	reasons []string
+	events  []string // names of events, and the keys that they must have
+	keys    []string
+}
+
+func (r *waitRows) add(run RunID, w Wait) {
+	r.ids, r.runs, r.steps = append(r.ids, tenants.NewID[Wait]()), append(r.runs, run), append(r.steps, w.StepRun)
+	r.kinds, r.dues = append(r.kinds, string(w.Kind)), append(r.dues, w.Due)
+	r.reasons = append(r.reasons, expr.Preview([]byte(w.Reason), maxMessage))
+	r.events, r.keys = append(r.events, w.EventName), append(r.keys, w.EventKey)
+}
+
+func (r *waitRows) queue(b *tenants.Batch, tenant tenants.ID) {
+	if len(r.ids) == 0 {
+		return
+	}
+	b.Queue(`
+		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason, event_name, event_key)
+		SELECT $1, n.* FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::text[], $8::text[], $9::text[]) AS n`,
+		tenant, r.ids, r.runs, r.steps, r.kinds, r.dues, r.reasons, r.events, r.keys)
+}
+
+// queueMoney gives the statements that reserve or book the money of a call.
+func queueMoney(tenant tenants.ID, entry change) func(*tenants.Batch) {
+	return func(b *tenants.Batch) {
+		switch entry := entry.(type) {
+		case hold:
+			ledger.QueueHold(b, entry.hold)
+		case settle:
+			entry.queue(b)
+			if entry.abandoned != nil {
+				queueCost(b, tenant, entry.abandoned.step)
+			}
+		}
+	}
+}
+
+func (s settle) queue(b *tenants.Batch) {
+	switch {
+	case s.settlement != nil:
+		ledger.QueueSettle(b, *s.settlement)
+	case s.abandoned != nil:
+		ledger.QueueAbandon(b, ledger.StepRunID(s.abandoned.step), s.abandoned.attempt)
+	default:
+		ledger.QueueRelease(b, s.release)
+	}
+}
+
+// queueCost notes at a step run what its calls have cost by the ledger's lines. Calls
+// whose answer we have know their cost; of those that were lost only the ledger does.
+func queueCost(b *tenants.Batch, tenant tenants.ID, step StepRunID) {
+	b.Queue(`
+		UPDATE step_runs SET changed = pg_current_xact_id(), cost_micros =
+			(SELECT coalesce(sum(cost_micros::bigint), 0) FROM charges WHERE tenant_id = $1 AND step_run_id = $2)
+		WHERE tenant_id = $1 AND id = $2`, tenant, step)
+}
