@@ -22,6 +22,10 @@ test: ## Run the whole test suite
 race: ## Test engine, jobs, ledger and tenants with the race detector
 	go test -race ./app/engine/... ./jobs/... ./billing/... ./tenants/...
 
+.PHONY: races
+races: ## Try each race between people, deadlines and steps a thousand times
+	TOLLGATE_RACES=1000 go test ./app/engine -count=1 -timeout 2h -v -run Rac
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser and rule for a minute
 	@for target in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \

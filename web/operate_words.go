@@ -55,6 +55,18 @@ var stuckTexts = map[engine.StuckKind]stuckText{
 		mended: "The slot is free again. A branch of an open run was handed to another worker.",
 		todo:   "Once after Postgres was restored is harmless. If it comes back, send us the run’s number and the log around the time.",
 	},
+	engine.StuckUnserved: {
+		title:  "A branch was ready, and nobody gave it a slot",
+		seen:   "A branch could go on and there was room for it, but it was passed over.",
+		mended: "It was made ready anew and given a slot.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
+	engine.StuckLeftPaused: {
+		title:  "A branch stayed paused when its run was resumed",
+		seen:   "The run is running, and one of its branches still waits for the end of a pause.",
+		mended: "The branch goes on.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
 	engine.StuckJobOrphaned: {
 		title:  "A job counted as running, and its branch had moved on",
 		seen:   "River’s table had a running job whose branch another job carries, or none.",

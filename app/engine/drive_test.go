@@ -55,7 +55,7 @@ func (h *house) pump() {
 func (h *house) count(query string, args ...any) int {
 	h.t.Helper()
 	var n int
-	require.NoError(h.t, h.db.Super(h.t).QueryRow(context.Background(), query, args...).Scan(&n))
+	require.NoError(h.t, h.super().QueryRow(context.Background(), query, args...).Scan(&n))
 	return n
 }
 

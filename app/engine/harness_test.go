@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
@@ -32,6 +33,7 @@ type house struct {
 	tenant  tenants.ID
 	owner   tenants.UserID
 	log     *slog.Logger
+	super   func() *pgxpool.Pool // of the superuser, to look at all rows and to break them
 }
 
 // build makes a house. callers replace the outside calls of the product.
@@ -39,6 +41,7 @@ func build(t *testing.T, callers map[pipeline.Kind]engine.Caller) *house {
 	t.Helper()
 	h := &house{t: t, db: dbtest.Open(t), log: slog.New(slog.NewTextHandler(testLog{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	h.tenant, h.owner = h.db.Tenant(t)
+	h.super = sync.OnceValue(func() *pgxpool.Pool { return h.db.Super(t) })
 	secret, err := tenants.NewSecret(make([]byte, 32))
 	require.NoError(t, err)
 	inserter, err := jobs.NewInserter(h.db.DB)

@@ -54,4 +54,6 @@ var stuckQueries = []struct {
 		WHERE j.kind = 'drive_slice' AND j.state = 'running' AND j.attempted_at < now() - 3 * $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = (j.args ->> 'tenant_id')::uuid
 				AND s.id = (j.args ->> 'slice_id')::uuid AND s.fence = (j.args ->> 'fence')::bigint)`},
+	{StuckUnserved, unservedQuery},
+	{StuckLeftPaused, leftPausedQuery},
 }

@@ -33,6 +33,10 @@ const (
 	StuckSlotLeaked StuckKind = "slot_leaked"
 	// StuckJobOrphaned: a job counts as running, and its slice has moved on without it.
 	StuckJobOrphaned StuckKind = "job_orphaned"
+	// StuckUnserved: a slice is ready and there is room for it, and the pump passes it over.
+	StuckUnserved StuckKind = "unserved"
+	// StuckLeftPaused: a slice is paused, and its run is not.
+	StuckLeftPaused StuckKind = "left_paused"
 )
 
 // Stuck is one finding.
@@ -56,6 +60,9 @@ const stuckAfter = 10 * time.Second
 // A finding is a defect somewhere else; it is logged as one.
 func (w *Worker) Watch(ctx context.Context) ([]Stuck, error) {
 	findings, err := w.findStuck(ctx)
+	if err == nil {
+		findings, err = w.unserved(ctx, findings)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look for stuck runs: %w", err)
 	}
@@ -82,10 +89,7 @@ func (w *Worker) findStuck(ctx context.Context) ([]Stuck, error) {
 		all = nil
 		for _, look := range stuckQueries {
 			rows, _ := tx.Query(ctx, look.query+` LIMIT 100`, stuckAfter, w.ID)
-			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Stuck, error) {
-				s := Stuck{Kind: look.kind}
-				return s, row.Scan(&s.Tenant, &s.Run, &s.Slice, &s.Fence, &s.Job, &s.Step)
-			})
+			found, err := pgx.CollectRows(rows, scanStuck(look.kind))
 			if err != nil {
 				return fmt.Errorf("%s: %w", look.kind, err)
 			}
@@ -94,6 +98,13 @@ func (w *Worker) findStuck(ctx context.Context) ([]Stuck, error) {
 		return nil
 	})
 	return w.withoutDriven(all), err
+}
+
+func scanStuck(kind StuckKind) pgx.RowToFunc[Stuck] {
+	return func(row pgx.CollectableRow) (Stuck, error) {
+		s := Stuck{Kind: kind}
+		return s, row.Scan(&s.Tenant, &s.Run, &s.Slice, &s.Fence, &s.Job, &s.Step)
+	}
 }
 
 // withoutDriven drops the slices that this process is driving right now.
@@ -117,6 +128,8 @@ func (w *Worker) repair(ctx context.Context, f Stuck) error {
 		return w.takeOver(ctx, lostSlice{f.Tenant, f.Slice, f.Fence, f.Job})
 	case StuckSlotLeaked:
 		return w.freeSlot(ctx, f)
+	case StuckUnserved, StuckLeftPaused:
+		return w.serve(ctx, f)
 	case StuckJobOrphaned:
 		return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error { return w.endJob(ctx, tx, f.Job) })
 	case StuckNoWaker:

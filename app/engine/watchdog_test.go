@@ -53,6 +53,20 @@ var breakages = map[engine.StuckKind]struct {
 		},
 		damage: []string{`UPDATE waits SET due_at = NULL`},
 	},
+	engine.StuckUnserved: {
+		document: oneMail,
+		until: func(h *house, _ engine.RunID) {
+			idle := h.engine.NewWorker("idle")
+			idle.Slots = 1
+			require.NoError(h.t, idle.Beat(h.t.Context()))
+		},
+		damage: []string{`UPDATE slices SET crowded = true`}, // and in no window
+	},
+	engine.StuckLeftPaused: {
+		document: oneMail,
+		until:    func(*house, engine.RunID) {},
+		damage:   []string{`UPDATE slices SET state = 'paused'`},
+	},
 	engine.StuckSlotLeaked: {
 		document: oneMail,
 		until:    func(h *house, run engine.RunID) { h.pump(); h.pretendRunning(run) },
@@ -162,7 +176,7 @@ func (h *house) age() {
 
 func (h *house) exec(statement string) {
 	h.t.Helper()
-	_, err := h.db.Super(h.t).Exec(context.Background(), statement)
+	_, err := h.super().Exec(context.Background(), statement)
 	require.NoError(h.t, err)
 }
 
