@@ -56,12 +56,13 @@ func race(t *testing.T, document string, try func(h *house, run engine.RunID)) {
 
 // leftovers must not exist once all runs have ended.
 var leftovers = map[string]string{
-	"open step runs":          `SELECT count(*) FROM step_runs WHERE ended_at IS NULL`,
-	"slices":                  `SELECT count(*) FROM slices`,
-	"open waits":              `SELECT count(*) FROM waits WHERE state = 'open'`,
-	"open reviews":            `SELECT count(*) FROM reviews WHERE state = 'open'`,
-	"steps with two done":     `SELECT count(*) FROM (SELECT 1 FROM attempts WHERE outcome = 'done' GROUP BY step_run_id HAVING count(*) > 1) twice`,
-	"runs with a doubled row": `SELECT count(*) FROM (SELECT 1 FROM step_runs GROUP BY run_id, step_id, parent_id, turn HAVING count(*) > 1) twice`,
+	"open step runs":           `SELECT count(*) FROM step_runs WHERE ended_at IS NULL`,
+	"slices":                   `SELECT count(*) FROM slices`,
+	"open waits":               `SELECT count(*) FROM waits WHERE state = 'open'`,
+	"findings of the watchdog": `SELECT count(*) FROM watch_findings`,
+	"open reviews":             `SELECT count(*) FROM reviews WHERE state = 'open'`,
+	"steps with two done":      `SELECT count(*) FROM (SELECT 1 FROM attempts WHERE outcome = 'done' GROUP BY step_run_id HAVING count(*) > 1) twice`,
+	"runs with a doubled row":  `SELECT count(*) FROM (SELECT 1 FROM step_runs GROUP BY run_id, step_id, parent_id, turn HAVING count(*) > 1) twice`,
 }
 
 // someTime is a moment in the few milliseconds that a run of the races lives.
@@ -243,10 +244,12 @@ func (h *house) answerNow(step engine.StepRunID) error {
 	})
 }
 
-// dueIn gives the run's open waits and reviews another deadline.
+// dueIn gives the run's open waits and reviews another deadline, as if their mails had
+// gone out at once.
 func (h *house) dueIn(run engine.RunID, in time.Duration) {
 	h.exec(fmt.Sprintf(`
-		WITH w AS (UPDATE waits SET due_at = clock_timestamp() + interval '%[2]d microseconds' WHERE run_id = '%[1]s' AND state = 'open')
+		WITH m AS (UPDATE mails SET state = 'sent', sent_at = created_at - interval '1 day' WHERE run_id = '%[1]s' AND seat_id IS NOT NULL),
+		w AS (UPDATE waits SET due_at = clock_timestamp() + interval '%[2]d microseconds' WHERE run_id = '%[1]s' AND state = 'open')
 		UPDATE reviews SET due_at = clock_timestamp() + interval '%[2]d microseconds' WHERE run_id = '%[1]s' AND state = 'open'`,
 		run, in.Microseconds()))
 }
