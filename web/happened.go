@@ -30,6 +30,9 @@ func (r *runView) happened() []ui.Row {
 	for _, found := range r.Findings {
 		lines = append(lines, happening{found.LastAt, foundWords(found)})
 	}
+	for _, entry := range r.Pauses {
+		lines = append(lines, happening{entry.At, pauseWords(entry)})
+	}
 	lines = append(lines, r.ends()[1:]...)
 	slices.Reverse(lines) // of what happened at one time the last comes first
 	slices.SortStableFunc(lines, func(a, b happening) int { return b.at.Compare(a.at) })

@@ -128,14 +128,14 @@ func (o operateView) foundWords() string {
 
 func (o operateView) workers() ui.Table {
 	table := ui.Table{ID: "workers", Caption: "Processes that run work and were heard of in the last days, the living first", CaptionUnseen: true,
-		Columns: []ui.Column{{Title: "Worker"}, {Title: "State"}, {Title: "Last sign of life"}, {Title: "Drives", Number: true}}}
+		Columns: []ui.Column{{Title: "Worker"}, {Title: "State"}, {Title: "Last sign of life"}, {Title: "In use", Number: true}}}
 	for _, worker := range o.Workers {
 		badge := workerBadge(worker)
 		table.Rows = append(table.Rows, ui.TableRow{ID: "worker-" + worker.ID.String(), Cells: []ui.Cell{
 			{Text: worker.Name, Small: "since " + inSentence(ui.WhenBrief(worker.StartedAt, o.Now, time.UTC))},
 			{Badge: &badge},
 			{Text: ui.Ago(worker.BeatAt, o.Now)},
-			{Text: ui.Plural(int64(worker.Running), "branch", "branches")},
+			{Text: ui.Count(int64(worker.Running)) + " of " + ui.Plural(int64(worker.Slots), "slot", "slots")},
 		}})
 	}
 	return table
@@ -154,7 +154,7 @@ func workerBadge(worker engine.WorkerLine) ui.Badge {
 func (o operateView) queues() ui.Table {
 	table := ui.Table{ID: "queues", Caption: "Branches of runs by workspace, the longest queue first", CaptionUnseen: true, Brief: true,
 		Columns: []ui.Column{{Title: "Workspace"}, {Title: "Wait for a slot", Number: true}, {Title: "Longest wait", Number: true},
-			{Title: "Being fetched", Number: true}, {Title: "Working", Number: true}, {Title: "Paused", Number: true}}}
+			{Title: "Being fetched", Number: true}, {Title: "Working", Number: true}, {Title: "Paused", Number: true}, {Title: "Quota", Number: true}}}
 	for _, queue := range o.Queues {
 		longest := "–"
 		if queue.Oldest != nil {
@@ -162,7 +162,7 @@ func (o operateView) queues() ui.Table {
 		}
 		table.Rows = append(table.Rows, ui.TableRow{ID: "queue-" + queue.Tenant.String(), Cells: []ui.Cell{
 			{Text: queue.Name}, {Text: ui.Count(int64(queue.Ready))}, {Text: longest},
-			{Text: ui.Count(int64(queue.Dispatched))}, {Text: ui.Count(int64(queue.Running))}, {Text: ui.Count(int64(queue.Paused))},
+			{Text: ui.Count(int64(queue.Dispatched))}, {Text: ui.Count(int64(queue.Running))}, {Text: ui.Count(int64(queue.Paused))}, {Text: ui.Count(int64(queue.Quota))},
 		}})
 	}
 	return table

@@ -68,6 +68,7 @@ func (v *visit) frame(title string, here section) ui.Layout {
 	if v.isLocal() {
 		user.Links = []ui.Link{{Text: "Switch person", Href: signInThen(v.here()), Icon: ui.IconPeople}}
 	}
+	user.Links = append(user.Links, ui.Link{Text: "Quotas", Href: v.path("settings", "quotas"), Icon: ui.IconSettings})
 	if v.s.operates(v.me.User.Email) {
 		user.Links = append(user.Links, ui.Link{Text: "Operations", Href: operatePath, Icon: ui.IconStuck})
 	}

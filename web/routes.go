@@ -33,6 +33,8 @@ func (s *Server) routes() []route {
 
 		get(workspacePath+"/*", "lost", may(tenants.Read), s.nothingHere),
 
+		get(workspacePath+"/settings/quotas", "quota.show", may(tenants.Read), s.quotasPage),
+
 		// Templates.
 		get(workspacePath+"/templates", "template.list", may(tenants.Read), s.templatesPage),
 		get(workspacePath+"/templates/:slug", "template.show", may(tenants.Read), s.templatePage),
@@ -58,6 +60,8 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/runs/:run/values/:digest", "run.value", may(tenants.Read), s.valueFile),
 		get(workspacePath+"/runs/:run/cancel", "run.ask_cancel", may(tenants.StartRuns), s.cancelPage),
 		post(workspacePath+"/runs/:run/cancel", "run.cancel", may(tenants.StartRuns), s.cancelRun),
+		post(workspacePath+"/runs/:run/pause", "run.pause", may(tenants.StartRuns), s.pauseRun),
+		post(workspacePath+"/runs/:run/resume", "run.resume", may(tenants.StartRuns), s.resumeRun),
 
 		// Events that runs wait for.
 		get(workspacePath+"/events", "event.list", may(tenants.Read), s.eventsPage),

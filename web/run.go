@@ -30,7 +30,9 @@ type runView struct {
 	Input    engine.Preview
 	Result   *engine.Preview
 	Findings []engine.Finding
-	Chosen   string // id of the step whose panel is asked for
+	Pauses   []tenants.Entry // who paused and resumed the run, newest first
+	Key      string          // of the form that pauses or resumes
+	Chosen   string          // id of the step whose panel is asked for
 	Panel    *panelView
 	TrueTime bool // waits are not folded
 	From     int  // first row of the timeline, if it has too many for one page
@@ -62,7 +64,7 @@ func (s *Server) runPage(v *visit) error {
 
 // readRun reads all that the page or the stream of a run shows.
 func (s *Server) readRun(v *visit) (runView, error) {
-	view := runView{v: v, Chosen: v.Param("step"), TrueTime: v.QueryParam("time") == "true"}
+	view := runView{v: v, Key: newFormKey(), Chosen: v.Param("step"), TrueTime: v.QueryParam("time") == "true"}
 	if view.Chosen == "" {
 		view.Chosen = v.QueryParam("step")
 	}
@@ -132,7 +134,10 @@ func (r *runView) readNews(ctx context.Context, tx tenants.Tx) error {
 		return err
 	}
 	r.News = newsOf(r.v.discreet(line), r.View.Program, asked[r.View.Run.ID], r.v.user)
-	r.Findings, err = engine.FindingsOf(ctx, tx, r.View.Run.ID)
+	if r.Findings, err = engine.FindingsOf(ctx, tx, r.View.Run.ID); err != nil {
+		return err
+	}
+	r.Pauses, err = pausesOf(ctx, tx, r.View.Run.ID)
 	return err
 }
 
@@ -279,6 +284,9 @@ func (r *runView) actions() ui.Actions {
 	}
 	if r.View.Run.State.Final() && r.v.me.Role.May(tenants.StartRuns) {
 		actions = append(actions, ui.Button{Text: "Start another run", Href: r.v.path("pipelines", r.View.Run.PipelineID.String(), "start")})
+	}
+	if pause := r.pauseButton(); pause != nil {
+		actions = append(actions, pause)
 	}
 	if r.mayChange() {
 		actions = append(actions, ui.Button{Text: "Cancel run", Href: r.path("cancel"), TestID: "cancel-run"})

@@ -33,7 +33,8 @@ var groupWords = []struct {
 	words string
 }{
 	{"", "All"}, {engine.GroupOpen, "Open"}, {engine.GroupPerson, "Waiting for a person"},
-	{engine.GroupCapped, "Stopped by the cap"}, {engine.GroupFailed, "Failed"}, {engine.GroupCompleted, "Done"},
+	{engine.GroupCapped, "Stopped by the cap"}, {engine.GroupPaused, "Paused"}, {engine.GroupQueued, "Queued"},
+	{engine.GroupFailed, "Failed"}, {engine.GroupCompleted, "Done"},
 	{engine.GroupCancelled, "Cancelled"},
 }
 
@@ -124,6 +125,10 @@ func (r runsView) address(group engine.Group, before engine.RunID) string {
 func (r runsView) filters() ui.Filters {
 	filters := ui.Filters{Label: "Runs by how they stand", Scroll: true}
 	for _, one := range groupWords {
+		rare := one.group == engine.GroupPaused || one.group == engine.GroupQueued
+		if rare && r.Sizes[one.group] == 0 && one.group != r.Group {
+			continue
+		}
 		filters.Items = append(filters.Items, ui.Filter{
 			Text: one.words, Href: r.address(one.group, engine.RunID{}), Count: sizeWords(r.Sizes[one.group]), Here: one.group == r.Group,
 		})

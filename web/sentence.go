@@ -399,6 +399,9 @@ func (n news) word() string {
 // badge is the standing as a badge.
 func (n news) badge() ui.Badge {
 	badge := ui.Badge{Status: statusOf(n.Standing)}
+	if n.Run.State == engine.RunPausing {
+		badge.Words = "Pausing"
+	}
 	if n.Part && n.Standing == engine.StandingQueued {
 		badge.Words = "Not begun"
 	}

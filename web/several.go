@@ -16,6 +16,9 @@ func (r *runView) sentence() ui.Sentence {
 	case r.several():
 		return r.severalSentence()
 	}
+	if paused := r.pausedSentence(); paused != nil {
+		return paused
+	}
 	return r.News.sentence(r.Now, r.v.zone())
 }
 

@@ -65,6 +65,8 @@ const (
 	GroupOpen      Group = "open"
 	GroupPerson    Group = "person" // waits for a person
 	GroupCapped    Group = "capped" // stopped by the cap
+	GroupPaused    Group = "paused" // or about to be
+	GroupQueued    Group = "queued" // its pipeline takes no more at once
 	GroupFailed    Group = "failed"
 	GroupCompleted Group = "completed"
 	GroupCancelled Group = "cancelled"
@@ -76,6 +78,8 @@ var groupConditions = map[Group]string{
 	GroupOpen:      "r.ended_at IS NULL",
 	GroupPerson:    "r.ended_at IS NULL AND EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = r.tenant_id AND w.run_id = r.id AND w.state = 'open' AND w.kind = 'review')",
 	GroupCapped:    "r.ended_at IS NULL AND EXISTS (SELECT 1 FROM waits w WHERE w.tenant_id = r.tenant_id AND w.run_id = r.id AND w.state = 'open' AND w.kind = 'cap')",
+	GroupPaused:    "r.state IN ('pausing', 'paused')",
+	GroupQueued:    "r.state = 'queued'",
 	GroupFailed:    "r.state = 'failed'",
 	GroupCompleted: "r.state = 'completed'",
 	GroupCancelled: "r.state = 'cancelled'",
