@@ -36,14 +36,20 @@ func (e *Engine) Cancel(ctx context.Context, tx tenants.Tx, id RunID, by string)
 	}
 	tx.AfterCommit(e.nudgeQueue)
 	tx.AfterCommit(e.roomMade)
-	if err := e.closeReviews(ctx, tx, id); err != nil {
-		return err
-	}
-	return endOpenSteps(ctx, tx, id, SliceID{}, nil)
+	return e.endRest(ctx, tx, id, SliceID{}, nil)
 }
 
-func (e *Engine) closeReviews(ctx context.Context, tx tenants.Tx, id RunID) error {
-	rows, _ := tx.Query(ctx, `SELECT id FROM reviews WHERE tenant_id = $1 AND run_id = $2 AND state = 'open' ORDER BY id`, tx.Tenant, id)
+// endRest ends everything that is still open in a run that has ended.
+func (e *Engine) endRest(ctx context.Context, tx tenants.Tx, id RunID, failing SliceID, failure *Failure) error {
+	if err := e.closeReviews(ctx, tx, `run_id = $2`, id); err != nil {
+		return err
+	}
+	return endOpenSteps(ctx, tx, id, failing, failure)
+}
+
+// closeReviews closes the open reviews that a condition on $2 chooses.
+func (e *Engine) closeReviews(ctx context.Context, tx tenants.Tx, condition string, of any) error {
+	rows, _ := tx.Query(ctx, `SELECT id FROM reviews WHERE tenant_id = $1 AND `+condition+` AND state = 'open' ORDER BY id`, tx.Tenant, of)
 	open, err := pgx.CollectRows(rows, pgx.RowTo[review.ID])
 	if err != nil {
 		return fmt.Errorf("find a run's reviews: %w", err)
@@ -62,16 +68,11 @@ func (e *Engine) closeReviews(ctx context.Context, tx tenants.Tx, id RunID) erro
 // groups fail by it; all others are cancelled.
 func endOpenSteps(ctx context.Context, tx tenants.Tx, run RunID, failing SliceID, failure *Failure) error {
 	rows, _ := tx.Query(ctx, `
-		UPDATE step_runs s SET ended_at = now(), slice_id = NULL, changed = pg_current_xact_id(),
-			state = CASE WHEN o.fails THEN 'failed' ELSE 'cancelled' END, failure = CASE WHEN o.fails THEN $4::jsonb END
-		FROM (
-			SELECT id, state, $4::jsonb IS NOT NULL AND (slice_id = $3 OR kind = ANY ($5)) AS fails
-			FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND state IN ('running', 'waiting')
+		WITH open AS (
+			SELECT id, state, $3::jsonb IS NOT NULL AND (slice_id = $5 OR kind = ANY ($6)) AND state <> 'queued' AS fails
+			FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND state IN ('queued', 'running', 'waiting')
 			ORDER BY id FOR UPDATE
-		) o
-		WHERE s.tenant_id = $1 AND s.id = o.id
-		RETURNING s.id, s.attempt, s.begun_at, o.state = 'running' AND s.kind = ANY ($6) AS calling, coalesce(o.fails, false)`,
-		tx.Tenant, run, failing, failure.json(), groups, outside)
+		)`+endQuery, tx.Tenant, run, failure.json(), outside, failing, groups)
 	ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[endedStep])
 	if err != nil {
 		return fmt.Errorf("end a run's steps: %w", err)
@@ -79,26 +80,45 @@ func endOpenSteps(ctx context.Context, tx tenants.Tx, run RunID, failing SliceID
 	batch := &tenants.Batch{}
 	batch.Queue(`UPDATE waits SET state = 'cancelled', closed_at = now() WHERE tenant_id = $1 AND run_id = $2 AND state = 'open'`, tx.Tenant, run)
 	for _, step := range ended {
-		step.queueTry(batch, tx.Tenant, failure)
-		ledger.QueueAbandon(batch, ledger.StepRunID(step.ID), step.Attempt)
-		queueCost(batch, tx.Tenant, step.ID)
+		step.queueMoney(batch, tx.Tenant, failure)
 	}
 	batch.Queue(`DELETE FROM slices WHERE tenant_id = $1 AND run_id = $2`, tx.Tenant, run)
 	return tx.Send(ctx, batch)
 }
 
+// endQuery ends the step runs in open, and gives those that may have called outside ($4)
+// or waited. $3 is the failure of those that fail.
+const endQuery = `, ended AS (
+		UPDATE step_runs s SET ended_at = now(), slice_id = NULL, changed = pg_current_xact_id(),
+			state = CASE WHEN o.fails THEN 'failed' ELSE 'cancelled' END, failure = CASE WHEN o.fails THEN $3::jsonb END
+		FROM open o WHERE s.tenant_id = $1 AND s.id = o.id
+		RETURNING s.id, s.kind = ANY ($4) AS outside, s.attempt, s.begun_at, o.state, coalesce(o.fails, false) AS fails
+	)
+	SELECT * FROM ended WHERE outside OR state = 'waiting'`
+
 // endedStep is a step run that was ended from outside its slice.
 type endedStep struct {
 	ID      StepRunID
+	Outside bool // it may have called outside
 	Attempt int
 	BegunAt time.Time
-	Calling bool // its outside call was under way
+	State   StepState // before
 	Fails   bool
+}
+
+// queueMoney writes down the try under way and books its money.
+func (s endedStep) queueMoney(b *tenants.Batch, tenant tenants.ID, failure *Failure) {
+	if !s.Outside {
+		return
+	}
+	s.queueTry(b, tenant, failure)
+	ledger.QueueAbandon(b, ledger.StepRunID(s.ID), s.Attempt)
+	queueCost(b, tenant, s.ID)
 }
 
 // queueTry writes down the try that was under way.
 func (s endedStep) queueTry(b *tenants.Batch, tenant tenants.ID, failure *Failure) {
-	if !s.Calling {
+	if s.State != StepRunning {
 		return
 	}
 	outcome := AttemptCancelled
@@ -115,5 +135,8 @@ func (s endedStep) queueTry(b *tenants.Batch, tenant tenants.ID, failure *Failur
 // outside are the kinds whose steps call outside, groups those that hold other steps.
 var (
 	outside = []string{string(pipeline.KindAI), string(pipeline.KindEmail)}
-	groups  = []string{string(pipeline.KindBranch), string(pipeline.KindRepeat), string(pipeline.KindEach), string(pipeline.KindParallel)}
+	groups  = []string{
+		string(pipeline.KindBranch), string(pipeline.KindRepeat), string(pipeline.KindEach), string(pipeline.KindParallel),
+		string(KindRound), string(KindItem), string(KindLane),
+	}
 )

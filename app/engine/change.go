@@ -28,6 +28,8 @@ type moveStep struct {
 	to      StepState
 	attempt int // the try that the row now counts
 	output  []byte
+	kept    Digest // an output that is stored already
+	joins   bool   // it ends a group that several branches share
 	failure *Failure
 	note    string
 	cost    int64 // micro-USD to add
@@ -77,6 +79,61 @@ type endRun struct {
 	failure *Failure
 }
 
+// insertItems adds a queued row for every item of a list, in order.
+type insertItems struct {
+	group  StepRun
+	ids    []StepRunID
+	values [][]byte // JSON
+}
+
+// beginItem begins an item that the slice has taken on.
+type beginItem struct {
+	id StepRunID
+}
+
+// releaseItems gives back the items that the slice has taken on and not begun.
+type releaseItems struct{}
+
+// noteGroup writes down at a group or turn that is running what it has come to.
+type noteGroup struct {
+	id     StepRunID
+	chosen pipeline.ListKey
+	score  string
+	cost   int64 // micro-USD, all in all
+}
+
+// fork sets another slice going at a row.
+type fork struct {
+	slice      SliceID
+	at, window StepRunID
+}
+
+// moveSlice notes where the slice itself stands, or only which list it counts towards.
+type moveSlice struct {
+	to     StepRunID // zero: where it stood before
+	window StepRunID
+}
+
+// endWindow ends the other slices of a list that is over: they would find nothing to do.
+type endWindow struct {
+	list StepRunID
+}
+
+// cancelBelow ends everything else that is open inside the groups, or in the run.
+type cancelBelow struct {
+	groups []StepRunID
+	all    bool
+}
+
+func (insertItems) isChange()  {}
+func (beginItem) isChange()    {}
+func (releaseItems) isChange() {}
+func (noteGroup) isChange()    {}
+func (fork) isChange()         {}
+func (moveSlice) isChange()    {}
+func (endWindow) isChange()    {}
+func (cancelBelow) isChange()  {}
+
 func (insertStep) isChange() {}
 func (moveStep) isChange()   {}
 func (addAttempt) isChange() {}
@@ -89,9 +146,18 @@ func (endRun) isChange()     {}
 // decision is what decide returns.
 type decision struct {
 	changes []change
-	next    *call    // the outside call to make after the commit; nil ends the slice
-	yields  bool     // the slice goes on in another job, behind the step that finished
-	missing []string // ids of steps whose outputs must be loaded before deciding again
+	next    *call     // the outside call to make after the commit
+	stand   *stand    // where the slice goes on after the commit; nil with no next: it ends
+	yields  bool      // the slice goes on in another job, behind the step that finished
+	counts  StepRunID // the list that the slice counts towards from now on
+	items   []StepRun // that it has taken on and not begun
+	missing []want    // what must be loaded before deciding again
+}
+
+// stand is a row at which a slice goes on at once: behind it where it has ended.
+type stand struct {
+	row    StepRun
+	groups []StepRun // open groups around it, innermost first
 }
 
 // call is an outside call that a decision begins.
@@ -107,12 +173,14 @@ type call struct {
 type outcome struct {
 	kind       outcomeKind
 	output     []byte // of a done one
+	decoded    any    // the output as formulas read it, where it was read before
 	failure    *Failure
 	retryable  bool          // whether another try may help
 	retryAfter time.Duration // the other side's wish; 0: none
 	note       string
-	settle     *settle // the money of the call, nil where none was held
-	cost       int64   // micro-USD, for the step's own sum
+	settle     *settle   // the money of the call, nil where none was held
+	cost       int64     // micro-USD, for the step's own sum
+	lost       lostItems // of the list at which the slice has arrived
 }
 
 type outcomeKind int
@@ -124,4 +192,5 @@ const (
 	passed                         // the step had ended before; go on behind it
 	again                          // the step's call is to be made, again or after a wait
 	interrupted                    // the worker died or was stopped during the call
+	arrived                        // the slice has come to a group, or to a turn to begin
 )

@@ -19,6 +19,9 @@ type commitment struct {
 	worker  WorkerID
 	changes []change
 	leaves  bool // the slice ends with it
+
+	semantics int   // of the slices that are born
+	priority  int16 // of them
 }
 
 // queue turns the changes into guarded statements. Any guard that fails makes the whole
@@ -68,6 +71,7 @@ type sheet struct {
 	tenant   tenants.ID
 	worker   WorkerID
 	runs     runGuards
+	locked   runGuards // against all other branches
 	ends     runEnds
 	guards   sliceGuards
 	leaving  sliceGuards
@@ -78,15 +82,18 @@ type sheet struct {
 	waits    waitRows
 	awaited  eventWaits
 	money    []func(*tenants.Batch)
+	flow     flowRows
 }
 
 // add takes up what one commitment changes. It locks the run: shared while it stays as it
-// is, so that a change of its state waits for us or stops us; exclusively to end it. A
-// commitment that moves no step run of its slice, such as the first of a run, is
+// is, so that a change of its state waits for us or stops us; exclusively to end it, or
+// other branches of it. A commitment that moves no step run of its slice, such as the first of a run, is
 // guarded by the slice.
 func (s *sheet) add(c *commitment) {
 	if end, ok := c.end(); ok {
 		s.ends.add(c.run, c.state, end, s.values.add(c.run, end.result))
+	} else if c.cancels() {
+		s.locked.add(c.run, c.state)
 	} else {
 		s.runs.add(c.run, c.state)
 	}
@@ -104,10 +111,17 @@ func (s *sheet) add(c *commitment) {
 func (s *sheet) addChange(c *commitment, entry change) {
 	switch entry := entry.(type) {
 	case moveStep:
-		s.moves.add(entry, s.values.add(c.run, entry.output))
+		output := entry.kept
+		if entry.output != nil {
+			output = s.values.add(c.run, entry.output)
+		}
+		s.moves.add(entry, output)
 	case insertStep:
 		row := entry.row
-		row.Input, row.Output = s.values.add(c.run, entry.input), s.values.add(c.run, entry.output)
+		row.Input = s.values.add(c.run, entry.input)
+		if entry.output != nil {
+			row.Output = s.values.add(c.run, entry.output)
+		}
 		s.inserts.add(c.run, row)
 	case addAttempt:
 		s.attempts.add(entry)
@@ -116,24 +130,30 @@ func (s *sheet) addChange(c *commitment, entry change) {
 		s.awaited.add(s.tenant, c.run, entry.wait)
 	case settle, hold:
 		s.money = append(s.money, queueMoney(s.tenant, entry))
+	default:
+		s.flow.add(c, entry, &s.values)
 	}
 }
 
 // queue adds one statement for each kind of change that there is.
 func (s *sheet) queue(b *tenants.Batch) {
 	s.awaited.queueLocks(b)
-	s.runs.queue(b, s.tenant)
+	s.runs.queue(b, s.tenant, `FOR SHARE`)
+	s.locked.queue(b, s.tenant, `FOR NO KEY UPDATE`)
 	s.ends.queue(b, s.tenant)
 	s.guards.queue(b, s.tenant)
 	s.values.queue(b, s.tenant)
+	s.flow.queueRows(b, s.tenant, s.worker)
 	s.moves.queue(b, s.tenant, s.worker)
 	s.inserts.queue(b, s.tenant, s.worker)
+	s.flow.queueItems(b, s.tenant)
 	s.attempts.queue(b, s.tenant)
 	s.waits.queue(b, s.tenant)
 	for _, queue := range s.money {
 		queue(b)
 	}
 	s.awaited.queueTakes(b, s.tenant)
+	s.flow.queueSlices(b, s.tenant)
 	s.leaving.queueLeave(b, s.tenant)
 }
 

@@ -22,14 +22,14 @@ func (r *runGuards) add(run RunID, state RunState) {
 	r.ids, r.states = append(r.ids, run), append(r.states, string(state))
 }
 
-func (r *runGuards) queue(b *tenants.Batch, tenant tenants.ID) {
+func (r *runGuards) queue(b *tenants.Batch, tenant tenants.ID, lock string) {
 	if len(r.ids) == 0 {
 		return
 	}
 	b.Queue(`
 		SELECT require_rows((SELECT count(*) FROM (
 			SELECT 1 FROM (SELECT * FROM unnest($2::uuid[], $3::text[]) AS g (id, state) LIMIT $4) g
-			JOIN runs r ON r.tenant_id = $1 AND r.id = g.id WHERE r.`+stateByKey+` = g.state FOR SHARE OF r) run), $4)`,
+			JOIN runs r ON r.tenant_id = $1 AND r.id = g.id WHERE r.`+stateByKey+` = g.state `+lock+` OF r) run), $4)`,
 		tenant, r.ids, r.states, len(r.ids))
 }
 

@@ -157,9 +157,9 @@ func (c *committer) write(members []*member) {
 func (c *commitment) shares() bool {
 	for _, entry := range c.changes {
 		switch entry := entry.(type) {
-		case insertStep, addAttempt, openWait, settle, hold:
+		case insertStep, insertItems, beginItem, releaseItems, noteGroup, addAttempt, openWait, settle, hold, moveSlice, fork:
 		case moveStep:
-			if entry.slice.IsZero() {
+			if entry.joins {
 				return true
 			}
 		default:
@@ -178,6 +178,10 @@ func (c *commitment) size() int {
 			bytes += len(entry.input) + len(entry.output)
 		case moveStep:
 			bytes += len(entry.output)
+		case insertItems:
+			for _, content := range entry.values {
+				bytes += len(content)
+			}
 		}
 	}
 	return bytes

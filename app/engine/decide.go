@@ -3,6 +3,7 @@ package engine
 import (
 	"time"
 
+	"tollgate/app/expr"
 	"tollgate/app/pipeline"
 )
 
@@ -14,7 +15,9 @@ type moment struct {
 	step    *StepRun  // the position; nil at the run's beginning
 	groups  []StepRun // the open groups around it, innermost first
 	slice   SliceID
+	window  StepRunID // that the slice counts towards
 	fence   int64
+	block   []StepRun // items that the slice has taken on, in order
 	outcome outcome
 	scope   scope
 	bars    bars
@@ -36,11 +39,13 @@ type bars struct {
 // decision, and it may be asked again, with more values or bars, until it has all it
 // needs.
 func decide(m moment) decision {
-	d := &decider{moment: m}
+	d := &decider{moment: m, fresh: map[StepRunID]bool{}}
 	var err error
 	switch m.outcome.kind {
 	case entered:
 		err = d.begin(m.program.Roots(), 0, nil)
+	case arrived:
+		err = d.arrive()
 	case done:
 		err = d.finish()
 	case failed:
@@ -55,6 +60,7 @@ func decide(m moment) decision {
 	if err != nil { // only ever errMissing
 		return decision{missing: d.missing}
 	}
+	d.settlePlace()
 	return d.decision
 }
 
@@ -62,58 +68,102 @@ func decide(m moment) decision {
 type decider struct {
 	moment
 	decision
-	missing []string
-}
-
-// frame is a group around the position. A group that this same decision began has its
-// change still in the list, and is ended there instead of by a second change.
-type frame struct {
-	row    StepRun
-	insert int // index of its insertStep in changes; -1 for a row that exists
-	outer  *frame
+	vars  expr.Scope         // what the formulas that are read now see
+	fresh map[StepRunID]bool // frames that this decision began
+	ends  *frame             // the frame in which the slice goes on, where it does
 }
 
 func (d *decider) add(c change) { d.changes = append(d.changes, c) }
 
-// frames links the open groups, innermost first, into frames.
-func (d *decider) frames(groups []StepRun) *frame {
-	var outer *frame
-	for i := len(groups) - 1; i >= 0; i-- {
-		outer = &frame{row: groups[i], insert: -1, outer: outer}
+// maxChanges is where a decision that goes on and on without an outside call is cut, so
+// that no commit grows without bound.
+const maxChanges = 400
+
+// cut ends the decision behind a step that ended, where it has grown too long; the slice
+// goes on from there. Behind branches that were joined a slice must not stand: it could
+// not be told from one that came late to the join.
+func (d *decider) cut(ended *pipeline.Node, group *frame) bool {
+	if len(d.changes) < maxChanges || forks(ended.Kind()) {
+		return false
 	}
-	return outer
+	row := d.scope.found[place{frame: group.id(), step: ended.ID()}]
+	if row == nil || row.id.IsZero() {
+		return false
+	}
+	d.standAt(StepRun{ID: row.id, StepID: ended.ID(), Kind: ended.Kind(), State: row.state}, group)
+	return true
 }
 
-// rows are the groups, innermost first.
-func (f *frame) rows() []StepRun {
-	var rows []StepRun
-	for ; f != nil; f = f.outer {
-		rows = append(rows, f.row)
+// standAt lets the slice go on at a row inside a frame, after the commit.
+func (d *decider) standAt(row StepRun, outer *frame) {
+	d.stand, d.ends = &stand{row: row, groups: outer.rows()}, outer
+}
+
+// arriveAt lets the slice go on at a list or at branches side by side: it takes on more,
+// joins, or leaves.
+func (d *decider) arriveAt(group *frame) {
+	d.standAt(group.row, group.outer)
+	d.ends = group
+}
+
+// park goes on elsewhere while a step inside the frame waits: with the next item of the
+// list around, where there is one.
+func (d *decider) park(in *frame) {
+	if window := in.window(); window != nil {
+		d.arriveAt(window)
 	}
-	return rows
+}
+
+// settlePlace notes where the slice stands and counts, and gives back the items it does
+// not go on with.
+func (d *decider) settlePlace() {
+	goesOn := d.next != nil || d.stand != nil
+	window := d.ends.window()
+	if len(d.block) > 0 && (!goesOn || d.yields || window.id() != d.window) {
+		d.add(releaseItems{})
+		d.block = nil
+	}
+	d.items = d.block
+	switch {
+	case d.stand != nil:
+		d.add(moveSlice{to: d.stand.row.ID, window: window.id()})
+	case d.next != nil && window.id() != d.window:
+		d.add(moveSlice{window: window.id()})
+	}
+	d.counts = window.id()
 }
 
 // finish ends the position's step with its output and goes on behind it.
 func (d *decider) finish() error {
+	if d.step.Kind == pipeline.KindRepeat {
+		return d.answeredLoop()
+	}
 	d.add(d.ended(StepDone))
 	d.recordTry(AttemptDone)
 	d.addMoney()
+	group := d.frames(d.groups)
+	row := *d.step
+	row.State = StepDone
+	d.know(place{frame: group.id(), step: row.StepID}, foundRow(row, value{bytes: d.outcome.output, decoded: d.outcome.decoded}))
 	if d.yield {
 		d.yields = true
 		return nil
 	}
-	return d.after(d.program.Node(d.step.StepID), d.frames(d.groups))
+	return d.after(d.program.Node(d.step.StepID), group)
 }
 
 // after goes on behind a node that has ended: with its next sibling, or by ending the
 // group around it.
 func (d *decider) after(node *pipeline.Node, group *frame) error {
-	return d.begin(siblings(d.program, node), node.Index+1, group)
+	return d.begin(d.listIn(group), node.Index+1, group)
 }
 
 // begin begins the step at index of a list, and goes on through those that need no
 // outside call. Behind the list's end the group ends.
 func (d *decider) begin(list []*pipeline.Node, index int, group *frame) error {
+	if index > 0 && d.cut(list[index-1], group) {
+		return nil
+	}
 	if index == len(list) {
 		return d.endGroup(group)
 	}
@@ -122,51 +172,92 @@ func (d *decider) begin(list []*pipeline.Node, index int, group *frame) error {
 		d.failBegin(node, group, failure)
 		return nil
 	}
-	if err := d.need(node.Refs()); err != nil {
-		return err
+	if first, ok := begins[node.Kind()]; ok {
+		return first(d, node, group)
 	}
-	switch node.Kind() {
-	case pipeline.KindSet:
-		return d.beginSet(node, list, group)
-	case pipeline.KindBranch:
-		return d.beginBranch(node, group)
-	case pipeline.KindReview:
-		d.beginReview(node, group)
-	case pipeline.KindAI, pipeline.KindEmail:
-		d.beginCall(node, group)
-	default:
-		d.failBegin(node, group, Failure{Class: ClassInternal,
-			Message: "This version of Tollgate cannot run a step of the kind “" + node.Kind().Title() + "”."})
-	}
+	d.failBegin(node, group, Failure{Class: ClassInternal,
+		Message: "This version of Tollgate cannot run a step of the kind “" + node.Kind().Title() + "”."})
 	return nil
+}
+
+// begins are how a step of each kind begins. They are set apart from begin, which
+// they call in turn.
+var begins map[pipeline.Kind]func(*decider, *pipeline.Node, *frame) error
+
+func init() {
+	begins = map[pipeline.Kind]func(*decider, *pipeline.Node, *frame) error{
+		pipeline.KindSet:      (*decider).beginSet,
+		pipeline.KindBranch:   (*decider).beginBranch,
+		pipeline.KindReview:   (*decider).beginReview,
+		pipeline.KindAI:       (*decider).beginCall,
+		pipeline.KindEmail:    (*decider).beginCall,
+		pipeline.KindWait:     (*decider).beginWait,
+		pipeline.KindEvent:    (*decider).beginEvent,
+		pipeline.KindStop:     (*decider).beginStop,
+		pipeline.KindRepeat:   (*decider).beginRepeat,
+		pipeline.KindEach:     (*decider).beginEach,
+		pipeline.KindParallel: (*decider).beginParallel,
+	}
 }
 
 // endGroup ends a group whose list is through, and goes on behind it; at the top it
 // ends the run.
 func (d *decider) endGroup(group *frame) error {
-	if group == nil {
-		return d.completeRun()
+	switch {
+	case group == nil:
+		return d.completeRun(false)
+	case group.row.Kind == KindItem:
+		return d.endItem(group)
+	case group.row.Kind == KindLane:
+		return d.endLane(group)
+	case group.row.Kind == KindRound:
+		return d.endRound(group)
 	}
-	output := groupOutput(group.row)
-	if group.insert >= 0 {
-		begun := d.changes[group.insert].(insertStep)
-		begun.row.State, begun.row.EndedAt, begun.output = StepDone, &d.now, output
-		d.changes[group.insert] = begun
-	} else {
-		d.add(moveStep{id: group.row.ID, from: StepRunning, to: StepDone,
-			attempt: group.row.Attempt, output: output})
-	}
+	d.close(group, StepDone, value{bytes: groupOutput(group.row)}, nil)
 	return d.after(d.program.Node(group.row.StepID), group.outer)
 }
 
-// completeRun works out the run's result and ends it.
-func (d *decider) completeRun() error {
-	for _, value := range d.program.Result() {
-		if err := d.need(value.Formula.Refs()); err != nil {
-			return err
-		}
+// arrive goes on at a row that is a group or a part of one.
+func (d *decider) arrive() error {
+	self := &frame{row: *d.step, insert: -1, outer: d.frames(d.groups)}
+	switch {
+	case self.holdsSteps():
+		return d.begin(d.listIn(self), 0, self)
+	case self.row.Kind == pipeline.KindEach:
+		return d.arriveAtList(self)
 	}
-	result, failure := d.evaluate(d.program.Result())
+	return d.joinLanes(self)
+}
+
+// result is what a frame's steps gave: the value of a formula that is read behind them,
+// or the output of the last.
+func (d *decider) result(f *frame, formula *expr.Formula) (value, *Failure, error) {
+	if formula == nil {
+		list := d.listIn(f)
+		last, err := d.row(place{frame: f.id(), step: list[len(list)-1].ID()})
+		if err != nil {
+			return value{}, nil, err
+		}
+		return last.given(), nil, nil
+	}
+	if err := d.see(d.behind(f), formula.Refs()); err != nil {
+		return value{}, nil, err
+	}
+	output, failure := d.work(formula)
+	return value{bytes: output}, failure, nil
+}
+
+// completeRun works out the run's result and ends it. Where a step stopped the run
+// before its end, what cannot be worked out is empty.
+func (d *decider) completeRun(stopped bool) error {
+	var refs []expr.Ref
+	for _, value := range d.program.Result() {
+		refs = append(refs, value.Formula.Refs()...)
+	}
+	if err := d.see(position{before: len(d.program.Roots())}, refs); err != nil {
+		return err
+	}
+	result, failure := d.evaluate(d.program.Result(), stopped)
 	if failure != nil {
 		failure.Message = "All steps ran, but the run's result could not be worked out. " + failure.Message
 		d.add(endRun{state: RunFailed, failure: failure})
@@ -174,12 +265,4 @@ func (d *decider) completeRun() error {
 	}
 	d.add(endRun{state: RunCompleted, result: result})
 	return nil
-}
-
-// siblings is the list that holds a node.
-func siblings(program *pipeline.Program, node *pipeline.Node) []*pipeline.Node {
-	if node.Parent == nil {
-		return program.Roots()
-	}
-	return node.Parent.Child(node.List).Nodes
 }

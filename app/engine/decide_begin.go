@@ -7,38 +7,32 @@ import (
 	"tollgate/app/pipeline"
 )
 
-// newRow is the row of a step that begins inside group.
-func (d *decider) newRow(node *pipeline.Node, group *frame, state StepState) StepRun {
-	row := StepRun{
-		ID: d.newID(), StepID: node.ID(), Kind: node.Kind(), List: node.List,
-		State: state, Attempt: 1, Fence: d.fence, Slice: d.slice, BegunAt: d.now, CreatedAt: d.now,
-	}
-	if group != nil {
-		row.Parent = group.row.ID
-	}
-	if !state.Open() {
-		row.EndedAt, row.Slice = &d.now, SliceID{}
-	}
-	return row
-}
-
 // beginSet works its values out at once and goes on.
-func (d *decider) beginSet(node *pipeline.Node, list []*pipeline.Node, group *frame) error {
-	output, failure := d.evaluate(node.Set().Values)
+func (d *decider) beginSet(node *pipeline.Node, group *frame) error {
+	if err := d.see(at(node, group), node.Refs()); err != nil {
+		return err
+	}
+	output, failure := d.evaluate(node.Set().Values, false)
 	if failure != nil {
 		d.failBegin(node, group, *failure)
 		return nil
 	}
-	if err := d.scope.put(node.ID(), output); err != nil {
-		d.failBegin(node, group, formulaFailure(err))
-		return nil
-	}
-	d.add(insertStep{row: d.newRow(node, group, StepDone), output: output})
-	return d.begin(list, node.Index+1, group)
+	return d.pass(node, group, output)
+}
+
+// pass writes down a step that is done at once, and goes on behind it.
+func (d *decider) pass(node *pipeline.Node, group *frame, output []byte) error {
+	row := d.newRow(node, group, StepDone)
+	d.add(insertStep{row: row, output: output})
+	d.know(place{frame: group.id(), step: node.ID()}, foundRow(row, value{bytes: output}))
+	return d.after(node, group)
 }
 
 // beginBranch takes the first case whose condition holds.
 func (d *decider) beginBranch(node *pipeline.Node, group *frame) error {
+	if err := d.see(at(node, group), node.Refs()); err != nil {
+		return err
+	}
 	for _, option := range node.Branch().Cases {
 		holds, failure := d.holds(option.When)
 		if failure != nil {
@@ -49,47 +43,53 @@ func (d *decider) beginBranch(node *pipeline.Node, group *frame) error {
 			continue
 		}
 		row := d.newRow(node, group, StepRunning)
-		row.Chosen, row.Slice, row.Fence = option.Key, SliceID{}, 0 // a group belongs to all slices inside it
-		d.add(insertStep{row: row})
-		return d.begin(option.Nodes, 0, &frame{row: row, insert: len(d.changes) - 1, outer: group})
+		row.Chosen = option.Key
+		return d.begin(option.Nodes, 0, d.openGroup(row, group))
 	}
-	d.add(insertStep{row: d.newRow(node, group, StepDone), output: []byte(`{"case":null}`)})
-	return d.after(node, group)
+	return d.pass(node, group, []byte(`{"case":null}`))
 }
 
 // beginCall begins a step that reaches outside: its row, its money, and the call to
 // make once both are committed. Without the money it waits, holding nothing.
-func (d *decider) beginCall(node *pipeline.Node, group *frame) {
+func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
+	if err := d.see(at(node, group), node.Refs()); err != nil {
+		return err
+	}
 	input, failure := d.callInput(node)
 	if failure != nil {
 		d.failBegin(node, group, *failure)
-		return
+		return nil
 	}
 	row := d.newRow(node, group, StepRunning)
 	reservation, failure := d.reserve(node, row, input)
 	if failure != nil {
 		d.failBegin(node, group, *failure)
-		return
+		return nil
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		row.State = StepWaiting
 		d.add(insertStep{row: row, input: input})
 		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
-		return
+		d.park(group)
+		return nil
 	}
 	d.add(insertStep{row: row, input: input})
 	if reservation != nil {
 		d.add(hold{hold: *reservation})
 	}
-	d.next = &call{node: node, row: row, groups: group.rows(), input: input, hold: reservation}
+	d.next, d.ends = &call{node: node, row: row, groups: group.rows(), input: input, hold: reservation}, group
+	return nil
 }
 
 // beginReview asks people and waits for them.
-func (d *decider) beginReview(node *pipeline.Node, group *frame) {
+func (d *decider) beginReview(node *pipeline.Node, group *frame) error {
+	if err := d.see(at(node, group), node.Refs()); err != nil {
+		return err
+	}
 	draft, failure := d.reviewDraft(node)
 	if failure != nil {
 		d.failBegin(node, group, *failure)
-		return
+		return nil
 	}
 	row := d.newRow(node, group, StepWaiting)
 	d.add(insertStep{row: row})
@@ -100,6 +100,8 @@ func (d *decider) beginReview(node *pipeline.Node, group *frame) {
 		wait.Due = &at
 	}
 	d.add(openWait{wait})
+	d.park(group)
+	return nil
 }
 
 // callAgain makes the call of a step that has its row and input already: after a
@@ -114,7 +116,9 @@ func (d *decider) callAgain() {
 		return
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
-		d.park(row, reason)
+		d.add(d.moved(StepWaiting, row.Attempt))
+		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
+		d.park(d.frames(d.groups))
 		return
 	}
 	d.add(d.moved(StepRunning, row.Attempt))
@@ -123,23 +127,19 @@ func (d *decider) callAgain() {
 		d.add(hold{hold: *reservation})
 	}
 	d.next = &call{node: node, row: row, groups: d.groups, input: d.scope.callInput, hold: reservation}
+	d.ends = d.frames(d.groups)
 }
 
-// park lets a step that exists wait for money.
-func (d *decider) park(row StepRun, reason string) {
-	d.add(d.moved(StepWaiting, row.Attempt))
-	d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
-}
-
-// evaluate works named formulas out into one JSON object; no values give none.
-func (d *decider) evaluate(values []pipeline.CompiledValue) ([]byte, *Failure) {
+// evaluate works named formulas out into one JSON object; no values give none. Those
+// that cannot be worked out are empty where that is allowed.
+func (d *decider) evaluate(values []pipeline.CompiledValue, lenient bool) ([]byte, *Failure) {
 	if len(values) == 0 {
 		return nil, nil
 	}
 	out := make(map[string]any, len(values))
 	for _, value := range values {
-		result, err := value.Formula.Eval(context.Background(), d.scope.expr())
-		if err != nil {
+		result, err := value.Formula.Eval(context.Background(), d.vars)
+		if err != nil && !lenient {
 			failure := formulaFailure(err)
 			failure.Message = "“" + value.Name + "” could not be worked out: " + failure.Message
 			return nil, &failure
@@ -149,12 +149,22 @@ func (d *decider) evaluate(values []pipeline.CompiledValue) ([]byte, *Failure) {
 	return encodeOutput(out)
 }
 
-// holds tells whether a branch's condition is true; a case without one always is.
+// work works one formula out.
+func (d *decider) work(formula *expr.Formula) ([]byte, *Failure) {
+	result, err := formula.Eval(context.Background(), d.vars)
+	if err != nil {
+		failure := formulaFailure(err)
+		return nil, &failure
+	}
+	return encodeOutput(result)
+}
+
+// holds tells whether a condition is true; none always is.
 func (d *decider) holds(condition *expr.Formula) (bool, *Failure) {
 	if condition == nil {
 		return true, nil
 	}
-	yes, err := condition.Bool(context.Background(), d.scope.expr())
+	yes, err := condition.Bool(context.Background(), d.vars)
 	if err != nil {
 		failure := formulaFailure(err)
 		return false, &failure
@@ -168,10 +178,15 @@ func encodeOutput(value any) ([]byte, *Failure) {
 		failure := formulaFailure(err)
 		return nil, &failure
 	}
-	if len(encoded) > MaxValue {
+	return bounded(encoded)
+}
+
+// bounded refuses an output that is larger than a step may hand on.
+func bounded(output []byte) ([]byte, *Failure) {
+	if len(output) > MaxValue {
 		return nil, &Failure{Class: ClassTooLarge, Message: "The step's result is larger than 32 MiB. Hand on less data."}
 	}
-	return encoded, nil
+	return output, nil
 }
 
 func formulaFailure(err error) Failure {

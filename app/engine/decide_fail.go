@@ -39,7 +39,7 @@ func (d *decider) addMoney() {
 	}
 }
 
-// failedTry acts on an error: another try after a pause, or the end of the run.
+// failedTry acts on an error: another try after a pause, or the end of the step.
 func (d *decider) failedTry() {
 	node := d.program.Node(d.step.StepID)
 	d.recordTry(AttemptFailed)
@@ -52,6 +52,7 @@ func (d *decider) failedTry() {
 	d.addMoney()
 	due := d.now.Add(pause)
 	d.add(openWait{Wait{StepRun: d.step.ID, Kind: WaitRetry, Due: &due, Reason: d.outcome.failure.Message}})
+	d.park(d.frames(d.groups))
 }
 
 // maxInterruptions bounds how often a call may be cut by a dying worker before it is
@@ -81,7 +82,7 @@ func (d *decider) nextAttempt() *StepRun {
 	return &row
 }
 
-// fail ends the position's step, the groups around it and the run.
+// fail ends the position's step and what fails with it.
 func (d *decider) fail() {
 	failure := *d.outcome.failure
 	failure.StepID = d.step.StepID
@@ -97,22 +98,36 @@ func (d *decider) failBegin(node *pipeline.Node, group *frame, failure Failure) 
 	row := d.newRow(node, group, StepFailed)
 	row.Failure = &failure
 	d.add(insertStep{row: row})
-	d.next = nil
 	d.failGroups(group, failure)
 }
 
+// failGroups fails the frames around a failure, up to one that bears it: a list may lose
+// items, and of branches of which the first good one counts others may still be good.
+// Elsewhere the run fails. Whatever else is open inside what failed is cancelled.
 func (d *decider) failGroups(group *frame, failure Failure) {
+	var closed []StepRunID
+	forked := false
 	for ; group != nil; group = group.outer {
-		if group.insert >= 0 {
-			begun := d.changes[group.insert].(insertStep)
-			begun.row.State, begun.row.EndedAt, begun.row.Failure = StepFailed, &d.now, &failure
-			d.changes[group.insert] = begun
-			continue
+		closed, forked = append(closed, group.row.ID), forked || forks(group.row.Kind)
+		d.close(group, StepFailed, value{}, &failure)
+		if d.bears(group) {
+			if forked {
+				d.add(cancelBelow{groups: closed})
+			}
+			d.arriveAt(group.outer)
+			return
 		}
-		d.add(moveStep{id: group.row.ID, from: StepRunning, to: StepFailed,
-			attempt: group.row.Attempt, failure: &failure})
 	}
 	d.add(endRun{state: RunFailed, failure: &failure})
+	if forked {
+		d.add(cancelBelow{all: true})
+	}
+}
+
+// bears tells a part whose group may go on when it fails.
+func (d *decider) bears(part *frame) bool {
+	return part.row.Kind == KindItem ||
+		part.row.Kind == KindLane && d.program.Node(part.row.StepID).Parallel().WaitFor == pipeline.WaitFirst
 }
 
 // Pauses between tries where the step says nothing.

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"flag"
-	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,7 +71,7 @@ var stories = map[string]func(*simulation){
 	},
 	"yields": func(s *simulation) {
 		s.tell("the run begins", nil, outcome{kind: entered})
-		at := s.byID(s.next.row.ID)
+		at := s.byID[s.next.row.ID]
 		s.tell("the step had ended in another job", s.endedBefore(at), outcome{kind: passed})
 	},
 }
@@ -81,7 +79,7 @@ var stories = map[string]func(*simulation){
 // endedBefore marks a step run as done by an earlier job.
 func (s *simulation) endedBefore(row *StepRun) *StepRun {
 	row.State, row.EndedAt = StepDone, &s.now
-	s.outputs[row.ID] = []byte(`{"text":"an answer"}`)
+	s.keep(row, []byte(`{"text":"an answer"}`))
 	clear(s.holds)
 	return row
 }
@@ -124,14 +122,15 @@ func (s *simulation) tell(what string, at *StepRun, out outcome) {
 func (s *simulation) decideBarred(what string, at *StepRun, out outcome, barred bars) {
 	s.t.Helper()
 	s.lines = append(s.lines, what)
-	s.decide(at, out, barred)
+	require.True(s.t, s.decide(at, out, barred))
+	s.settleDown()
 }
 
 // answered is the outcome of a call that went well.
 func (s *simulation) answered() (*StepRun, outcome) {
 	out := outcome{kind: done, output: []byte(`{"text":"an answer"}`)}
 	s.money(&out)
-	return s.byID(s.next.row.ID), out
+	return s.byID[s.next.row.ID], out
 }
 
 func (s *simulation) money(out *outcome) {
@@ -151,20 +150,19 @@ func (s *simulation) fail(what string, retryable bool, after time.Duration) {
 	s.t.Helper()
 	out := outcome{kind: failed, failure: &Failure{Class: "overloaded", Message: "Busy."}, retryable: retryable, retryAfter: after}
 	s.money(&out)
-	s.tell(what, s.byID(s.next.row.ID), out)
+	s.tell(what, s.byID[s.next.row.ID], out)
 }
 
 func (s *simulation) interrupt(what string) {
 	s.t.Helper()
-	row := s.byID(s.next.row.ID)
-	s.scope.callInput = s.next.input
+	row := s.byID[s.next.row.ID]
 	s.tell(what, row, outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{row.ID, row.Attempt}}})
 }
 
 // waiting is the step run that an open wait would wake.
 func (s *simulation) waiting() *StepRun {
 	for id := range s.waits {
-		return s.byID(id)
+		return s.byID[id]
 	}
 	s.t.Fatal("nothing waits")
 	return nil
@@ -173,9 +171,9 @@ func (s *simulation) waiting() *StepRun {
 func (s *simulation) wake(what string) {
 	s.t.Helper()
 	row := s.waiting()
-	delete(s.waits, row.ID)
-	require.NoError(s.t, s.scope.put(row.StepID, []byte(reviewAnswer)))
-	s.tell(what, row, outcome{kind: done, output: []byte(reviewAnswer)})
+	out := outcome{kind: done, output: []byte(reviewAnswer)}
+	s.wakeAt(row, out)
+	s.tell(what, row, out)
 }
 
 const reviewAnswer = `{"verdict":"approved","comment":""}`
@@ -183,8 +181,7 @@ const reviewAnswer = `{"verdict":"approved","comment":""}`
 func (s *simulation) again(what string) {
 	s.t.Helper()
 	row := s.waiting()
-	delete(s.waits, row.ID)
-	s.scope.callInput = []byte(`{"models":["practice/standard"],"prompt":"1","max_tokens":10}`)
+	s.wakeAt(row, outcome{kind: again}).callInput = []byte(`{"models":["practice/standard"],"prompt":"1","max_tokens":10}`)
 	s.tell(what, row, outcome{kind: again})
 }
 
@@ -217,98 +214,5 @@ func TestPausesBetweenTries(t *testing.T) {
 			require.Equal(t, tc.another, another)
 			require.Equal(t, tc.pause, pause)
 		})
-	}
-}
-
-// FuzzDecide runs random programs through random outcomes: nothing panics, what is
-// final stays final, each step begins once, and all money comes back.
-func FuzzDecide(f *testing.F) {
-	for seed := range uint64(20) {
-		f.Add(seed, seed*7919+1)
-	}
-	f.Fuzz(func(t *testing.T, programSeed, outcomeSeed uint64) {
-		shape := rand.New(rand.NewPCG(programSeed, 1))
-		number := 0
-		document := fmt.Sprintf(`{"semantics": 1, "name": "Random", "input": [{"name": "n", "type": "number"}], "steps": %s}`,
-			randomSteps(shape, 3, &number))
-		s := simulate(t, document, fmt.Sprintf(`{"n": %d}`, shape.IntN(10)))
-		fate := rand.New(rand.NewPCG(outcomeSeed, 2))
-		s.decide(nil, outcome{kind: entered}, randomBars(fate, number))
-		for turns := 0; s.ended == nil; turns++ {
-			require.Less(t, turns, 2000, "the run does not end")
-			s.randomTurn(fate, number)
-		}
-		s.settled()
-	})
-}
-
-func randomSteps(r *rand.Rand, depth int, number *int) string {
-	var steps []string
-	for range 1 + r.IntN(3) {
-		*number++
-		id := fmt.Sprintf("s%d", *number)
-		step := fmt.Sprintf(`{"id": %q, "name": %q, `, id, id)
-		switch kind := r.IntN(5); {
-		case kind == 0 && depth > 0:
-			step += fmt.Sprintf(`"kind": "branch", "with": {"cases": [{"id": "yes%d", "name": "Yes", "when": "input.n > %d", "steps": %s}], "otherwise": %s}}`,
-				*number, r.IntN(10), randomSteps(r, depth-1, number), randomSteps(r, depth-1, number))
-		case kind <= 1:
-			step += `"kind": "set", "with": {"values": [{"name": "x", "formula": "input.n + 1"}]}}`
-		case kind == 2:
-			step += `"kind": "review", "with": {"question": "Well?", "people": [{"email": "rita@example.com"}]}}`
-		case kind == 3:
-			step += `"kind": "email", "with": {"to": ["kim@example.com"], "subject": "Hello", "body": "Hello."}}`
-		default:
-			step += `"kind": "ai", "with": {"models": ["practice/standard"], "instructions": "Answer.", "prompt": "{{ input.n }}"}}`
-		}
-		steps = append(steps, step)
-	}
-	return "[" + strings.Join(steps, ", ") + "]"
-}
-
-func randomBars(r *rand.Rand, steps int) bars {
-	b := bars{failed: map[string]Failure{}, capped: map[string]string{}}
-	if r.IntN(20) == 0 {
-		b.failed[fmt.Sprintf("s%d", 1+r.IntN(steps))] = Failure{Class: ClassNobody}
-	}
-	if r.IntN(4) == 0 {
-		b.capped[fmt.Sprintf("s%d", 1+r.IntN(steps))] = "no money"
-	}
-	return b
-}
-
-// randomTurn lets one thing happen to the run: its call ends somehow, or its wait.
-func (s *simulation) randomTurn(r *rand.Rand, steps int) {
-	s.t.Helper()
-	if s.next == nil {
-		row := s.waiting()
-		kind := s.waits[row.ID]
-		delete(s.waits, row.ID)
-		out := outcome{kind: done, output: []byte(reviewAnswer)}
-		switch {
-		case kind == WaitRetry || kind == WaitCap:
-			s.scope.callInput = []byte(`{"models":["practice/standard"],"prompt":"1","max_tokens":10}`)
-			out = outcome{kind: again}
-		case r.IntN(5) == 0:
-			out = outcome{kind: failed, failure: &Failure{Class: ClassExpired}}
-		default:
-			require.NoError(s.t, s.scope.put(row.StepID, []byte(reviewAnswer)))
-		}
-		s.decide(row, out, randomBars(r, steps))
-		return
-	}
-	row := s.byID(s.next.row.ID)
-	switch r.IntN(6) {
-	case 0:
-		s.scope.callInput = s.next.input
-		s.decide(row, outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{row.ID, row.Attempt}}}, randomBars(r, steps))
-	case 1:
-		out := outcome{kind: failed, failure: &Failure{Class: "server"}, retryable: r.IntN(4) > 0, retryAfter: time.Duration(r.IntN(100)) * time.Second}
-		s.money(&out)
-		s.decide(row, out, randomBars(r, steps))
-	default:
-		_, out := s.answered()
-		require.NoError(s.t, s.scope.put(row.StepID, out.output))
-		s.decide(row, out, randomBars(r, steps))
 	}
 }

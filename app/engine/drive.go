@@ -36,6 +36,11 @@ type drive struct {
 	outcome outcome
 	began   time.Time
 	steps   int
+
+	block    []StepRun // items that the slice has taken on and not begun
+	taken    int       // how many those were
+	tookOn   time.Time // when it took them on
+	lostJoin int       // how often in a row others were faster to join
 }
 
 // Drive carries a slice forward until its branch waits or ends, or its time is up. A
@@ -88,13 +93,18 @@ var errStopping = errors.New("this process is stopping")
 // turn decides on what came out at the position, commits it, and makes the outside
 // call that the commit began. What came out is kept even if we are being stopped.
 func (d *drive) turn(ctx context.Context) error {
-	if d.steps == 0 && (ctx.Err() != nil || d.worker.draining.Load()) {
+	if d.mayStop() && (ctx.Err() != nil || d.worker.draining.Load() || d.steps > 0 && d.othersWait()) {
 		return errStopping
 	}
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	if d.steps == 0 && d.pausing() {
-		return d.park(keep)
+	if d.mayStop() && d.pausing() {
+		return d.putAside(keep)
+	}
+	if d.outcome.kind == arrived && forks(d.step.Kind) {
+		if err := d.arrive(keep); err != nil {
+			return err
+		}
 	}
 	decision, err := d.decideAndCommit(keep)
 	switch {
@@ -103,18 +113,42 @@ func (d *drive) turn(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	if decision.awaitsEvent() {
-		d.nudge() // it may have been sent before
+	if decision.awaitsEvent() || decision.forks() {
+		d.nudge() // what is waited for may have been sent before; branches want slots
 	}
-	if decision.next == nil {
-		return errEnded
+	d.block, d.slice.window, d.lostJoin = decision.items, decision.counts, 0
+	switch {
+	case decision.next != nil:
+		return d.callOn(ctx, *decision.next)
+	case decision.stand != nil:
+		d.goTo(*decision.stand)
+		return nil
 	}
+	return errEnded
+}
+
+// mayStop tells that nothing is in our hands: the rows say all that has happened.
+func (d *drive) mayStop() bool {
+	return d.steps == 0 || d.outcome.kind == arrived || d.outcome.kind == passed
+}
+
+// callOn makes the call that a commit began.
+func (d *drive) callOn(ctx context.Context, next call) error {
 	d.steps++
-	d.makeCall(ctx, *decision.next)
+	d.makeCall(ctx, next)
 	if ctx.Err() != nil && d.outcome.kind == failed {
 		return ctx.Err() // the call was cut by our own stop; its next try will say so
 	}
 	return nil
+}
+
+// goTo lets the slice go on at a row: behind it where it has ended.
+func (d *drive) goTo(to stand) {
+	d.step, d.groups, d.scope.callInput = &to.row, to.groups, nil
+	d.outcome = outcome{kind: arrived}
+	if !to.row.State.Open() {
+		d.outcome.kind = passed
+	}
 }
 
 const commitTimeout = 30 * time.Second
@@ -171,7 +205,8 @@ func asked(decision decision) string {
 func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 	c := &commitment{
 		tenant: d.tenant, run: d.run.ID, state: d.run.State, slice: d.slice.id, fence: d.slice.fence,
-		worker: d.worker.ID, changes: decision.changes, leaves: decision.next == nil && !decision.yields,
+		worker: d.worker.ID, changes: decision.changes, semantics: d.slice.semantics, priority: d.slice.priority,
+		leaves: decision.next == nil && decision.stand == nil && !decision.yields,
 	}
 	if !decision.yields && !decision.awaitsEvent() && !c.asks() {
 		return d.worker.commits.commit(c)
@@ -188,7 +223,7 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		if decision.yields {
 			return d.handOver(ctx, tx, d.slice.id, d.slice.fence, &d.step.ID)
 		}
-		return nil
+		return d.cancelBelow(ctx, tx, decision.changes)
 	})
 }
 
@@ -197,7 +232,7 @@ func (c *commitment) asks() bool {
 	return slices.ContainsFunc(c.changes, func(entry change) bool {
 		_, review := entry.(openReview)
 		return review
-	})
+	}) || c.cancels()
 }
 
 // decide asks the pure rules, loading the values they turn out to need.
@@ -205,13 +240,13 @@ func (d *drive) decide(ctx context.Context, barred bars) (decision, error) {
 	for {
 		result := decide(moment{
 			program: d.program, run: d.run, step: d.step, groups: d.groups,
-			slice: d.slice.id, fence: d.slice.fence, outcome: d.outcome, scope: d.scope.clone(),
+			slice: d.slice.id, window: d.slice.window, fence: d.slice.fence, block: d.block, outcome: d.outcome, scope: d.scope.clone(),
 			bars: barred, yield: d.mustYield(), inputBound: d.InputBound, now: d.now(), newID: tenants.NewID[StepRun],
 		})
 		if len(result.missing) == 0 {
 			return result, nil
 		}
-		err := patiently(ctx, func() error { return d.loadOutputs(ctx, result.missing) })
+		err := patiently(ctx, func() error { return d.load(ctx, result.missing) })
 		if err != nil {
 			return result, err
 		}
@@ -224,7 +259,12 @@ func (d *drive) mustYield() bool {
 	if d.outcome.kind != done || d.steps == 0 {
 		return false
 	}
-	return d.pausing() || d.worker.draining.Load() || d.waiting.Load().giveWay(share{d.tenant, d.slice.window, d.steps, time.Since(d.began)})
+	return d.pausing() || d.worker.draining.Load() || d.othersWait()
+}
+
+// othersWait tells that the slice has had its share while others wait for its slot.
+func (d *drive) othersWait() bool {
+	return d.waiting.Load().giveWay(share{d.tenant, d.slice.window, d.steps, time.Since(d.began)})
 }
 
 // abandon gives the slice back, because we are stopped. What a cut call has
@@ -235,16 +275,30 @@ func (d *drive) abandon(ctx context.Context) error {
 	if err := d.payAnyway(ctx); err != nil {
 		return err
 	}
-	err := patiently(ctx, func() error {
-		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-			return d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil)
-		})
-	})
+	err := d.giveBack(ctx)
 	if errors.Is(err, errStale) {
 		return nil
 	}
 	return err
 }
+
+// giveBack makes the slice ready for another slot where it stands, and the items that it
+// has taken on free for others.
+func (d *drive) giveBack(ctx context.Context) error {
+	return patiently(ctx, func() error {
+		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+			if len(d.block) > 0 {
+				if err := releaseBlock(ctx, tx, d.slice.id); err != nil {
+					return err
+				}
+			}
+			return d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil)
+		})
+	})
+}
+
+// maxLostJoins bounds how often a slice looks again at a group that others ended.
+const maxLostJoins = 5
 
 // afterLostRace finds out why a guard failed. If the run was paused or resumed, it is
 // decided again under its new state. If the slice was taken from us, or the run was ended
@@ -254,6 +308,9 @@ func (d *drive) afterLostRace(ctx context.Context, lost error) error {
 	switch {
 	case err != nil:
 		return err
+	case state == d.run.State && d.outcome.kind == arrived && d.lostJoin < maxLostJoins:
+		d.lostJoin++
+		return nil // another slice has joined the group meanwhile; look again
 	case state == d.run.State:
 		return fmt.Errorf("commit of a slice that is still ours: %w", lost)
 	case state != "" && !state.Final():
@@ -263,7 +320,19 @@ func (d *drive) afterLostRace(ctx context.Context, lost error) error {
 	if err := d.payAnyway(ctx); err != nil {
 		return err
 	}
+	if state.Final() { // another branch ended the run while this one had nothing left to do
+		return d.endLate(ctx)
+	}
 	return errStale
+}
+
+// endLate ends a slice that came too late to its group.
+func (d *drive) endLate(ctx context.Context) error {
+	err := patiently(ctx, func() error { return d.DB.InTx(ctx, d.tenant, d.dropSlice) })
+	if err != nil {
+		return err
+	}
+	return errEnded
 }
 
 // stateIfOurs is the state of the run; none where the slice is not ours any more.

@@ -37,11 +37,8 @@ func (d *drive) giveUp(ctx context.Context) error {
 		if err := failRun(ctx, tx, run, failure); err != nil {
 			return err
 		}
-		if err := d.closeReviews(ctx, tx, run); err != nil {
-			return err
-		}
 		tx.AfterCommit(d.nudgeQueue)
-		return endOpenSteps(ctx, tx, run, d.slice.id, failure)
+		return d.endRest(ctx, tx, run, d.slice.id, failure)
 	})
 	if errors.Is(err, errStale) {
 		return nil

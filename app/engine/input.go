@@ -94,7 +94,7 @@ func (d *decider) render(place string, text *expr.Text) (string, error) {
 	if text == nil {
 		return "", nil
 	}
-	out, err := text.Render(context.Background(), d.scope.expr())
+	out, err := text.Render(context.Background(), d.vars)
 	if err != nil {
 		return "", fmt.Errorf("In %s: %w", place, err)
 	}
@@ -122,6 +122,7 @@ func (d *decider) addresses(texts []*expr.Text) ([]string, error) {
 // looked up when it is opened.
 type reviewDraft struct {
 	node     *pipeline.Node
+	ask      *pipeline.CompiledReview
 	question string
 	body     string
 	facts    []draftFact
@@ -150,7 +151,7 @@ type draftPerson struct {
 
 func (d *decider) reviewDraft(node *pipeline.Node) (reviewDraft, *Failure) {
 	ask := node.Review()
-	draft := reviewDraft{node: node}
+	draft := reviewDraft{node: node, ask: ask}
 	if ask.Due > 0 {
 		due := d.now.Add(ask.Due)
 		draft.due = &due
@@ -181,7 +182,7 @@ func (d *decider) reviewDraft(node *pipeline.Node) (reviewDraft, *Failure) {
 // fillDraft works out facts, editable fields and people.
 func (d *decider) fillDraft(draft *reviewDraft, ask *pipeline.CompiledReview) error {
 	for _, fact := range ask.Facts {
-		value, err := fact.Value.Eval(context.Background(), d.scope.expr())
+		value, err := fact.Value.Eval(context.Background(), d.vars)
 		if err != nil {
 			return fmt.Errorf("In the fact “%s”: %w", fact.Label, err)
 		}
@@ -192,7 +193,7 @@ func (d *decider) fillDraft(draft *reviewDraft, ask *pipeline.CompiledReview) er
 		draft.facts = append(draft.facts, draftFact{fact.Label, words})
 	}
 	for _, editable := range ask.Editable {
-		value, err := editable.Value.Eval(context.Background(), d.scope.expr())
+		value, err := editable.Value.Eval(context.Background(), d.vars)
 		if err != nil {
 			return fmt.Errorf("In the field “%s”: %w", editable.Field.Title(), err)
 		}
@@ -202,16 +203,23 @@ func (d *decider) fillDraft(draft *reviewDraft, ask *pipeline.CompiledReview) er
 		}
 		draft.editable = append(draft.editable, draftField{editable.Field, encoded})
 	}
-	for _, person := range ask.People {
+	var err error
+	draft.people, err = d.draftPeople(ask.People)
+	return err
+}
+
+func (d *decider) draftPeople(people []pipeline.CompiledPerson) ([]draftPerson, error) {
+	var drafts []draftPerson
+	for _, person := range people {
 		entry := draftPerson{user: person.User, role: person.Role, everyone: person.Everyone}
 		if person.Email != nil {
 			emails, err := d.addresses([]*expr.Text{person.Email})
 			if err != nil {
-				return err
+				return nil, err
 			}
 			entry.emails = emails
 		}
-		draft.people = append(draft.people, entry)
+		drafts = append(drafts, entry)
 	}
-	return nil
+	return drafts, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -13,9 +14,10 @@ import (
 	"tollgate/tenants"
 )
 
-// claim takes the slice and reads where it stands.
+// claim takes the slice and reads where it stands. One that comes too late ends.
 func (d *drive) claim(ctx context.Context, args DriveSlice) error {
-	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+	late := false
+	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
 		var err error
 		if d.slice, err = claimSlice(ctx, tx, args, d.job.ID(), d.worker.ID); err != nil {
 			return err
@@ -23,8 +25,24 @@ func (d *drive) claim(ctx context.Context, args DriveSlice) error {
 		if err := d.loadRun(ctx, tx); err != nil {
 			return err
 		}
-		return d.loadPosition(ctx, tx)
+		if err := d.loadPosition(ctx, tx); err != nil {
+			return err
+		}
+		if late = d.late(); late {
+			return d.dropSlice(ctx, tx)
+		}
+		return nil
 	})
+	if err == nil && late {
+		return errEnded
+	}
+	return err
+}
+
+// late tells that the position was ended by somebody else before the slice came to it: a
+// group was joined, or a part cancelled.
+func (d *drive) late() bool {
+	return d.outcome.kind == passed && (forks(d.step.Kind) || IsPart(d.step.Kind))
 }
 
 // loadRun reads the run, its program and its input.
@@ -56,7 +74,10 @@ func newScope(run Run, input []byte) (scope, error) {
 		"pipeline": run.PipelineName, "started_by": run.StartedName,
 		"started_at": run.CreatedAt.Format("2006-01-02T15:04:05Z07:00"),
 	}
-	return scope{input: decoded, run: facts}.clone(), nil
+	return scope{
+		input: decoded, run: facts, found: map[place]*found{}, values: map[Digest]any{}, items: map[StepRunID]any{},
+		spent: map[StepRunID]int64{}, turns: map[StepRunID][]turn{}, last: map[StepRunID]int{},
+	}, nil
 }
 
 // loadPosition reads the step run where the slice stands, and works out from its state
@@ -80,9 +101,14 @@ func (d *drive) loadPosition(ctx context.Context, tx tenants.Tx) error {
 	if d.groups, err = groupsAround(ctx, tx, d.step.Parent); err != nil {
 		return err
 	}
+	if err := d.loadBlock(ctx, tx); err != nil {
+		return err
+	}
 	switch {
 	case !d.step.State.Open():
 		d.outcome.kind = passed
+	case d.step.State == StepRunning && slices.Contains(groups, string(d.step.Kind)):
+		d.outcome.kind = arrived
 	case d.step.State == StepRunning:
 		d.outcome = outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{d.step.ID, d.step.Attempt}}}
 		return d.loadCallInput(ctx, tx)
@@ -115,14 +141,14 @@ func (d *drive) loadWaitOutcome(ctx context.Context, tx tenants.Tx) error {
 		return d.loadCallInput(ctx, tx)
 	case output == nil: // the time came; there is nothing to hand on
 		d.outcome.kind = done
-		return d.scope.put(d.step.StepID, nil)
+		return nil
 	}
 	content, err := Value(ctx, tx, digestFrom(output))
 	if err != nil {
 		return fmt.Errorf("read what a wait came to: %w", err)
 	}
 	d.outcome = outcome{kind: done, output: content.Bytes}
-	return d.scope.put(d.step.StepID, content.Bytes)
+	return nil
 }
 
 func (d *drive) loadCallInput(ctx context.Context, tx tenants.Tx) error {
@@ -149,35 +175,4 @@ func groupsAround(ctx context.Context, tx tenants.Tx, parent StepRunID) ([]StepR
 		parent = rows[0].Parent
 	}
 	return groups, nil
-}
-
-// loadOutputs reads the outputs of steps that formulas name. A step that has not ended
-// well has none; it counts as looked up.
-func (d *drive) loadOutputs(ctx context.Context, stepIDs []string) error {
-	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-		rows, err := stepRuns(ctx, tx, `
-			tenant_id = $1 AND run_id = $2 AND step_id = ANY ($3) AND state IN ('done', 'skipped')
-			ORDER BY id`, tx.Tenant, d.run.ID, stepIDs)
-		if err != nil {
-			return err
-		}
-		for _, id := range stepIDs {
-			if err := d.scope.put(id, nil); err != nil {
-				return err
-			}
-		}
-		for _, row := range rows {
-			if row.Output.IsZero() {
-				continue
-			}
-			content, err := Value(ctx, tx, row.Output)
-			if err != nil {
-				return fmt.Errorf("read the output of step %q: %w", row.StepID, err)
-			}
-			if err := d.scope.put(row.StepID, content.Bytes); err != nil {
-				return fmt.Errorf("read the output of step %q: %w", row.StepID, err)
-			}
-		}
-		return nil
-	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tollgate/app/expr"
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
 )
@@ -63,7 +64,7 @@ func (d *drive) outcomeOf(next call, reply Reply) outcome {
 	}
 	failure := reply.Failure
 	if failure == nil {
-		failure = d.keepOutput(next.node, reply.Output)
+		out.decoded, failure = readOutput(reply.Output)
 	}
 	if failure != nil {
 		out.kind, out.output, out.failure = failed, nil, failure
@@ -72,15 +73,19 @@ func (d *drive) outcomeOf(next call, reply Reply) outcome {
 	return out
 }
 
-// keepOutput makes the output readable to the steps that follow.
-func (d *drive) keepOutput(node *pipeline.Node, output []byte) *Failure {
+// readOutput reads an output as the steps that follow do.
+func readOutput(output []byte) (any, *Failure) {
 	if len(output) > MaxValue {
-		return &Failure{Class: ClassTooLarge, Message: "The answer is larger than 32 MiB, the most a step may hand on."}
+		return nil, &Failure{Class: ClassTooLarge, Message: "The answer is larger than 32 MiB, the most a step may hand on."}
 	}
-	if err := d.scope.put(node.ID(), output); err != nil {
-		return &Failure{Class: ClassFormula, Message: "The answer is not readable data. " + err.Error()}
+	if len(output) == 0 {
+		return nil, nil
 	}
-	return nil
+	decoded, err := expr.DecodeJSON(output)
+	if err != nil {
+		return nil, &Failure{Class: ClassFormula, Message: "The answer is not readable data. " + err.Error()}
+	}
+	return decoded, nil
 }
 
 // bill is how a call's hold ends: no bill means that the provider did no work.

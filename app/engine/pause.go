@@ -109,15 +109,10 @@ type runOf struct {
 	Run    RunID
 }
 
-// park puts the slice aside where it stands, because its run pauses and nothing is in
+// putAside puts the slice aside where it stands, because its run pauses and nothing is in
 // our hands that must be recorded.
-func (d *drive) park(ctx context.Context) error {
-	err := patiently(ctx, func() error {
-		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-			return d.handOver(ctx, tx, d.slice.id, d.slice.fence, nil)
-		})
-	})
-	if err != nil {
+func (d *drive) putAside(ctx context.Context) error {
+	if err := d.giveBack(ctx); err != nil {
 		return err
 	}
 	return errEnded

@@ -17,7 +17,7 @@ import (
 
 // question looks up whom a draft asks and gives it the form that people are shown.
 func (d *drive) question(ctx context.Context, tx tenants.Tx, open openReview) (review.Question, error) {
-	draft, ask := open.draft, open.draft.node.Review()
+	draft, ask := open.draft, open.draft.ask
 	members, err := tenants.Members(ctx, tx)
 	if err != nil {
 		return review.Question{}, err

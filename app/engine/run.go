@@ -67,6 +67,8 @@ const (
 	ClassExpired     = "expired"       // a deadline passed without an answer
 	ClassTooFar      = "too_far"       // a wait that the run cannot live to see the end of
 	ClassTooLarge    = "too_large"     // a value beyond the limit
+	ClassLimit       = "limit"         // a loop reached one of its limits
+	ClassNoneGood    = "none_good"     // no branch side by side gave a good result
 	ClassInterrupted = "interrupted"   // the worker died or was stopped in the middle
 	ClassNoPrice     = "no_price"      // the price of a model is not known, so it may not be called
 	ClassTooDear     = "too_dear"      // a call may cost more than its step allows

@@ -29,7 +29,7 @@ const (
 func (s StepState) Open() bool { return s == StepQueued || s == StepRunning || s == StepWaiting }
 
 // StepRun is one execution of a step in a run. A step that holds others has a row for
-// itself and, inside that one, a row for each turn of it with the same step id: a loop
+// itself and, inside that one, a row for each part of it with the same step id: a loop
 // for each round, a list for each item, branches side by side one each.
 type StepRun struct {
 	ID         StepRunID
@@ -42,6 +42,7 @@ type StepRun struct {
 	Attempt    int   // the current or last try, from 1
 	Fence      int64 // of the slice that may finish it
 	Slice      SliceID
+	AtOnce     int              // of a list: how many slices may go in it at once; read by the pump only
 	Chosen     pipeline.ListKey // of a branch: the case it took; of a loop: the turn of its best round
 	Score      string           // exact decimal, of a round or branch; of a loop: its best round's; may be empty
 	Input      Digest           // what the outside call was given; of an item: its value

@@ -54,7 +54,8 @@ func (d *drive) write(ctx context.Context, decided decision) error {
 }
 
 // written tells whether a decision has been committed. One that goes on shows in the
-// row of its next step, one that ends the slice in that it is gone; should somebody
+// row of its next step, one that stays at a group in a row that it changes, one that ends
+// the slice in that it is gone; should somebody
 // else have ended it, the money is still ours to book.
 func (d *drive) written(ctx context.Context, decided decision) (bool, error) {
 	if next := decided.next; next != nil {
@@ -63,12 +64,28 @@ func (d *drive) written(ctx context.Context, decided decision) (bool, error) {
 				AND state = 'running' AND attempt = $3 AND slice_id = $4 AND fence = $5)`,
 			d.tenant, next.row.ID, next.row.Attempt, d.slice.id, d.slice.fence)
 	}
+	if decided.stand != nil {
+		return d.writtenRow(ctx, decided)
+	}
 	gone, err := d.holds(ctx, `NOT EXISTS (SELECT 1 FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3)`,
 		d.tenant, d.slice.id, d.slice.fence)
 	if !gone || err != nil {
 		return false, err
 	}
 	return true, d.payAnyway(ctx)
+}
+
+// writtenRow tells by a row that the decision changes whether it has been committed.
+func (d *drive) writtenRow(ctx context.Context, decided decision) (bool, error) {
+	for _, entry := range decided.changes {
+		switch entry := entry.(type) {
+		case insertStep:
+			return d.holds(ctx, `EXISTS (SELECT 1 FROM step_runs WHERE tenant_id = $1 AND id = $2)`, d.tenant, entry.row.ID)
+		case moveStep:
+			return d.holds(ctx, `EXISTS (SELECT 1 FROM step_runs WHERE tenant_id = $1 AND id = $2 AND state = $3)`, d.tenant, entry.id, string(entry.to))
+		}
+	}
+	return false, nil
 }
 
 // holds asks the database whether a condition holds.

@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tollgate/app/pipeline"
+	"tollgate/tenants"
+)
+
+// arrival is what a slice finds to do at a list or at branches side by side.
+type arrival int
+
+const (
+	stays   arrival = iota // with an item, or by joining
+	leaves                 // for good: others go on, or nobody needs to
+	movesUp                // to the list around
+)
+
+// arrive looks what is left to do at the group where the slice stands. Where nothing is,
+// it goes to the list around, which may have items left, or ends, which errEnded tells.
+func (d *drive) arrive(ctx context.Context) error {
+	d.scope.keep(append([]StepRun{*d.step}, d.groups...))
+	found, err := d.lookAround(ctx)
+	if err != nil {
+		return err
+	}
+	switch found {
+	case leaves:
+		return errEnded
+	case movesUp:
+		outer := d.outerWindow()
+		d.step, d.groups = &d.groups[outer], d.groups[outer+1:]
+		d.slice.window = d.step.ID
+		return d.arrive(ctx)
+	}
+	return nil
+}
+
+func (d *drive) lookAround(ctx context.Context) (arrival, error) {
+	var found arrival
+	err := patiently(ctx, func() error {
+		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+			var err error
+			if d.step.Kind == pipeline.KindEach {
+				found, err = d.atList(ctx, tx)
+			} else {
+				found, err = d.atBranches(ctx, tx)
+			}
+			return err
+		})
+	})
+	return found, err
+}
+
+// outerWindow is the place in d.groups of the innermost list around; -1 where none is.
+func (d *drive) outerWindow() int {
+	return slices.IndexFunc(d.groups, func(group StepRun) bool { return group.Kind == pipeline.KindEach })
+}
+
+// openInside finds whether anything right inside the group $2 is still open.
+const openInside = `EXISTS (SELECT 1 FROM step_runs o WHERE o.tenant_id = $1 AND o.run_id = $3 AND o.parent_id = $2 AND o.state IN ('queued', 'running', 'waiting'))`
+
+// atBranches joins branches side by side once all of them have ended, and leaves them
+// before. Of two slices whose branches end together at least one finds none open, since
+// each looks behind its own commit; of two that find none open one joins.
+func (d *drive) atBranches(ctx context.Context, tx tenants.Tx) (arrival, error) {
+	if ends, err := d.groupEnded(ctx, tx); ends || err != nil {
+		return leaves, err
+	}
+	gone, err := d.departWhile(ctx, tx, openInside)
+	if err != nil || !gone {
+		return stays, err
+	}
+	if d.outerWindow() >= 0 {
+		return movesUp, nil
+	}
+	return leaves, nil
+}
+
+// groupEnded ends the slice where its group has ended without it.
+func (d *drive) groupEnded(ctx context.Context, tx tenants.Tx) (bool, error) {
+	var state StepState
+	err := tx.QueryRow(ctx, `SELECT state FROM step_runs WHERE tenant_id = $1 AND id = $2`, tx.Tenant, d.step.ID).Scan(&state)
+	if err != nil {
+		return false, fmt.Errorf("look at a group: %w", err)
+	}
+	if state == StepRunning {
+		return false, nil
+	}
+	return true, d.dropSlice(ctx, tx)
+}
+
+// departWhile takes the slice from its group, to the list around or for good, while a
+// condition about the group $2 of the run $3 holds, and tells whether it did.
+func (d *drive) departWhile(ctx context.Context, tx tenants.Tx, condition string) (bool, error) {
+	statement := `DELETE FROM slices WHERE tenant_id = $1 AND id = $4 AND fence = $5 AND ` + condition
+	args := []any{tx.Tenant, d.step.ID, d.run.ID, d.slice.id, d.slice.fence}
+	if outer := d.outerWindow(); outer >= 0 {
+		statement = `UPDATE slices SET step_run_id = $6, window_id = $6, wait_id = NULL
+			WHERE tenant_id = $1 AND id = $4 AND fence = $5 AND ` + condition
+		args = append(args, d.groups[outer].ID)
+	}
+	tag, err := tx.Exec(ctx, statement, args...)
+	if err != nil {
+		return false, fmt.Errorf("leave a group: %w", err)
+	}
+	return tag.RowsAffected() == 1, nil
+}
+
+// dropSlice ends the slice, whose branch has nothing more to do.
+func (d *drive) dropSlice(ctx context.Context, tx tenants.Tx) error {
+	_, err := tx.Exec(ctx, `DELETE FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3`, tx.Tenant, d.slice.id, d.slice.fence)
+	if err != nil {
+		return fmt.Errorf("end a slice: %w", err)
+	}
+	return nil
+}

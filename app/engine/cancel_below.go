@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/tenants"
+)
+
+// cancelBelow ends the branches that a decision cancels. The decision has locked the run
+// against all others.
+func (d *drive) cancelBelow(ctx context.Context, tx tenants.Tx, changes []change) error {
+	for _, entry := range changes {
+		cancel, ok := entry.(cancelBelow)
+		if !ok {
+			continue
+		}
+		if cancel.all {
+			return d.endRest(ctx, tx, d.run.ID, SliceID{}, nil)
+		}
+		if err := d.endBelow(ctx, tx, cancel.groups); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endBelow ends everything that is open inside groups: their steps, reviews, waits and
+// money, and the slices that were on their way there, but for this one.
+func (d *drive) endBelow(ctx context.Context, tx tenants.Tx, groups []StepRunID) error {
+	lost, err := d.slicesBelow(ctx, tx, groups)
+	if err != nil {
+		return err
+	}
+	rows, _ := tx.Query(ctx, `
+		WITH RECURSIVE below AS (
+			SELECT id FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id = ANY ($5) AND state IN ('queued', 'running', 'waiting')
+			UNION
+			SELECT s.id FROM below b JOIN step_runs s ON s.tenant_id = $1 AND s.run_id = $2 AND s.parent_id = b.id AND s.state IN ('queued', 'running', 'waiting')
+		), open AS (
+			SELECT id, state, false AS fails FROM step_runs WHERE tenant_id = $1 AND id IN (SELECT id FROM below) ORDER BY id FOR UPDATE
+		)`+endQuery, tx.Tenant, d.run.ID, nil, outside, groups)
+	ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[endedStep])
+	if err != nil {
+		return fmt.Errorf("end branches: %w", err)
+	}
+	return d.endWaits(ctx, tx, ended, lost)
+}
+
+// endWaits ends what hung on steps that were ended, and the slices that were lost by it.
+// Items that those had taken on are given back.
+func (d *drive) endWaits(ctx context.Context, tx tenants.Tx, ended []endedStep, lost []SliceID) error {
+	var waited []StepRunID
+	batch := &tenants.Batch{}
+	for _, step := range ended {
+		step.queueMoney(batch, tx.Tenant, nil)
+		if step.State == StepWaiting {
+			waited = append(waited, step.ID)
+		}
+	}
+	if err := d.closeReviews(ctx, tx, `step_run_id = ANY ($2)`, waited); err != nil {
+		return err
+	}
+	first := &tenants.Batch{}
+	first.Queue(releaseQuery, tx.Tenant, lost)
+	first.Queue(`UPDATE waits SET state = 'cancelled', closed_at = now() WHERE tenant_id = $1 AND step_run_id = ANY ($2) AND state = 'open'`, tx.Tenant, waited)
+	batch.QueuedQueries = append(first.QueuedQueries, batch.QueuedQueries...)
+	batch.Queue(`DELETE FROM slices WHERE tenant_id = $1 AND id = ANY ($2)`, tx.Tenant, lost)
+	return tx.Send(ctx, batch)
+}
+
+// slicesBelow finds the other slices inside groups: those that carry an open step there,
+// and those that stand there.
+func (d *drive) slicesBelow(ctx context.Context, tx tenants.Tx, groups []StepRunID) ([]SliceID, error) {
+	rows, _ := tx.Query(ctx, `
+		WITH RECURSIVE others AS (
+			SELECT id, step_run_id FROM slices WHERE tenant_id = $1 AND run_id = $2 AND id <> $4
+		), at AS (
+			SELECT id AS slice_id, step_run_id AS id FROM others
+			UNION
+			SELECT o.id, p.id FROM others o JOIN step_runs p ON p.slice_id = o.id AND p.state IN ('running', 'waiting')
+			UNION
+			SELECT a.slice_id, p.parent_id FROM at a JOIN step_runs p ON p.tenant_id = $1 AND p.id = a.id WHERE p.parent_id IS NOT NULL
+		) SELECT DISTINCT slice_id FROM at WHERE id = ANY ($3) ORDER BY 1`, tx.Tenant, d.run.ID, groups, d.slice.id)
+	found, err := pgx.CollectRows(rows, pgx.RowTo[SliceID])
+	if err != nil {
+		return nil, fmt.Errorf("find the slices of branches: %w", err)
+	}
+	return found, nil
+}

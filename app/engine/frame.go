@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"tollgate/app/pipeline"
+)
+
+// frame is a row around the position that holds others: that of a group, or of one of
+// its parts. A frame that this same decision began has its change still in the list, and
+// is ended there instead of by a second change.
+type frame struct {
+	row    StepRun
+	insert int // index of its insertStep in changes; -1 for a row that exists
+	outer  *frame
+}
+
+// frames links the open groups, innermost first, into frames.
+func (d *decider) frames(groups []StepRun) *frame {
+	var outer *frame
+	for i := len(groups) - 1; i >= 0; i-- {
+		outer = &frame{row: groups[i], insert: -1, outer: outer}
+	}
+	return outer
+}
+
+// rows are the groups, innermost first.
+func (f *frame) rows() []StepRun {
+	var rows []StepRun
+	for ; f != nil; f = f.outer {
+		rows = append(rows, f.row)
+	}
+	return rows
+}
+
+// id is the row's; zero at the top.
+func (f *frame) id() StepRunID {
+	if f == nil {
+		return StepRunID{}
+	}
+	return f.row.ID
+}
+
+// forks tells a group whose parts may be open at the same time.
+func forks(kind pipeline.Kind) bool {
+	return kind == pipeline.KindEach || kind == pipeline.KindParallel
+}
+
+// holdsSteps tells whether steps stand right inside, as they do in a branch or a part.
+func (f *frame) holdsSteps() bool { return f.row.Kind == pipeline.KindBranch || IsPart(f.row.Kind) }
+
+// key names the list whose steps stand right inside.
+func (f *frame) key() pipeline.ListKey {
+	if f.row.Kind == pipeline.KindBranch {
+		return f.row.Chosen
+	}
+	return f.row.List
+}
+
+// innermost is the first frame from here outwards that fits; nil where none does.
+func (f *frame) innermost(fits func(*frame) bool) *frame {
+	for ; f != nil; f = f.outer {
+		if fits(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+// window is the innermost list around, whose "at once" a slice inside counts towards.
+func (f *frame) window() *frame {
+	return f.innermost(func(f *frame) bool { return f.row.Kind == pipeline.KindEach })
+}
+
+// listIn is the list of steps that stand right inside a frame; those of the document at
+// the top.
+func (d *decider) listIn(f *frame) []*pipeline.Node {
+	if f == nil {
+		return d.program.Roots()
+	}
+	return d.program.Node(f.row.StepID).Child(f.key()).Nodes
+}
+
+// newRow is the row of a step that begins inside group.
+func (d *decider) newRow(node *pipeline.Node, group *frame, state StepState) StepRun {
+	row := StepRun{
+		ID: d.newID(), Parent: group.id(), StepID: node.ID(), Kind: node.Kind(), List: node.List,
+		State: state, Attempt: 1, Fence: d.fence, Slice: d.slice, BegunAt: d.now, CreatedAt: d.now,
+	}
+	if !state.Open() {
+		row.EndedAt, row.Slice = &d.now, SliceID{}
+	}
+	return row
+}
+
+// openGroup begins the row of a group or of a part of it. A group belongs to all slices
+// inside it.
+func (d *decider) openGroup(row StepRun, outer *frame) *frame {
+	row.Slice, row.Fence = SliceID{}, 0
+	d.add(insertStep{row: row})
+	d.fresh[row.ID] = true
+	return &frame{row: row, insert: len(d.changes) - 1, outer: outer}
+}
+
+// openPart begins a round of a loop, or a branch side by side with others.
+func (d *decider) openPart(node *pipeline.Node, group *frame, kind pipeline.Kind, list pipeline.ListKey, turn int) *frame {
+	row := d.newRow(node, group, StepRunning)
+	row.Kind, row.List, row.Turn = kind, list, turn
+	return d.openGroup(row, group)
+}
+
+// close ends a frame with what it gave, or with a failure.
+func (d *decider) close(f *frame, state StepState, output value, failure *Failure) {
+	f.row.State, f.row.Failure = state, failure
+	if f.insert >= 0 {
+		begun := d.changes[f.insert].(insertStep)
+		begun.row = f.row
+		begun.row.EndedAt, begun.row.Output, begun.output = &d.now, output.digest, output.bytes
+		d.changes[f.insert] = begun
+	} else {
+		d.add(moveStep{id: f.row.ID, from: StepRunning, to: state, attempt: f.row.Attempt,
+			output: output.bytes, kept: output.digest, failure: failure, joins: forks(f.row.Kind)})
+	}
+	d.know(place{f.outer.id(), f.row.StepID, f.row.Turn}, foundRow(f.row, output))
+}
+
+// note writes down at a group, or a part, what it has come to so far.
+func (d *decider) note(f *frame) {
+	if f.insert < 0 {
+		d.add(noteGroup{id: f.row.ID, chosen: f.row.Chosen, score: f.row.Score, cost: f.row.CostMicros})
+		return
+	}
+	begun := d.changes[f.insert].(insertStep)
+	begun.row = f.row
+	d.changes[f.insert] = begun
+}

@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzDecide runs random programs through random outcomes, with the branches of a run
+// racing each other in every order: nothing panics, what is final stays final, each step
+// begins once, each group is joined once and none waits for ever, and all money comes
+// back.
+func FuzzDecide(f *testing.F) {
+	for seed := range uint64(60) {
+		f.Add(seed, seed*7919+1)
+	}
+	f.Fuzz(func(t *testing.T, programSeed, outcomeSeed uint64) {
+		shape := &shaper{r: rand.New(rand.NewPCG(programSeed, 1))}
+		document := fmt.Sprintf(`{"semantics": 2, "name": "Random", "input": [{"name": "n", "type": "number", "required": true},
+			{"name": "list", "type": "list", "of": {"type": "number"}, "required": true}], "steps": %s,
+			"result": [{"name": "r", "formula": "input.n"}]}`, shape.steps(3, nil, 0))
+		s := simulate(t, document, fmt.Sprintf(`{"n": %d, "list": [3, 1.50, 2]}`, shape.r.IntN(10)))
+		fate := rand.New(rand.NewPCG(outcomeSeed, 2))
+		s.block = func() int { return 1 + fate.IntN(3) }
+		for turns := 0; s.ended == nil; turns++ {
+			require.Less(t, turns, 20000, "the run does not end: %s\n%s", document, strings.Join(s.lines[max(0, len(s.lines)-40):], "\n"))
+			s.randomTurn(fate, shape.n)
+		}
+		s.settled()
+	})
+}
+
+// shaper makes random documents.
+type shaper struct {
+	r *rand.Rand
+	n int // steps so far
+}
+
+// Where a list of steps stands, for what its formulas may read.
+const (
+	insideEach = 1 << iota
+	insideRepeat
+)
+
+func (p *shaper) steps(depth int, seen []string, inside int) string {
+	var steps []string
+	for range 1 + p.r.IntN(3) {
+		p.n++
+		id := fmt.Sprintf("s%d", p.n)
+		kind, with, values := p.step(depth, seen, inside)
+		steps = append(steps, fmt.Sprintf(`{"id": %q, "name": %q, "kind": %q, "with": %s}`, id, id, kind, with))
+		if values {
+			seen = append(seen[:len(seen):len(seen)], id)
+		}
+	}
+	return "[" + strings.Join(steps, ", ") + "]"
+}
+
+// number is a formula that gives a number.
+func (p *shaper) number(seen []string, inside int) string {
+	options := []string{"input.n", "1", "0.5"}
+	for _, id := range seen {
+		options = append(options, "steps."+id+".x")
+	}
+	if inside&insideEach != 0 {
+		options = append(options, "index")
+	}
+	if inside&insideRepeat != 0 {
+		options = append(options, "round")
+	}
+	return options[p.r.IntN(len(options))] + " + " + options[p.r.IntN(len(options))]
+}
+
+// step makes one step; it tells whether steps.<id>.x is a number behind it.
+func (p *shaper) step(depth int, seen []string, inside int) (kind, with string, values bool) {
+	if depth > 0 && p.r.IntN(2) == 0 {
+		kind, with = p.group(depth, seen, inside)
+		return kind, with, false
+	}
+	switch p.r.IntN(9) {
+	case 0, 1, 2:
+		return "set", fmt.Sprintf(`{"values": [{"name": "x", "formula": %q}]}`, p.number(seen, inside)), true
+	case 3:
+		return "review", `{"question": "Well?", "people": [{"email": "rita@example.com"}]}`, false
+	case 4:
+		return "email", `{"to": ["kim@example.com"], "subject": "Hello", "body": "Hello."}`, false
+	case 5:
+		return "wait", []string{`{"for": "1h"}`, `{"until": "'2026-12-24'"}`, `{"until": "'2020-01-01'"}`, `{"until": "'soon'"}`}[p.r.IntN(4)], false
+	case 6:
+		return "event", `{"name": "paid", "key": "{{ input.n }}", "deadline": "1d", "on_deadline": "continue"}`, false
+	case 7:
+		if p.r.IntN(4) > 0 {
+			return "set", `{"values": [{"name": "x", "formula": "1"}]}`, true
+		}
+		return "stop", []string{`{}`, `{"outcome": "raise", "exception": "on_hold", "message": "Hold."}`}[p.r.IntN(2)], false
+	}
+	return "ai", `{"models": ["practice/standard"], "instructions": "Answer.", "prompt": "{{ input.n }}"}`, false
+}
+
+func (p *shaper) group(depth int, seen []string, inside int) (kind, with string) {
+	depth--
+	switch p.r.IntN(4) {
+	case 0:
+		return "branch", fmt.Sprintf(`{"cases": [{"id": "yes", "name": "Yes", "when": "%s > %d", "steps": %s}], "otherwise": %s}`,
+			p.number(seen, inside), p.r.IntN(10), p.steps(depth, seen, inside), p.steps(depth, seen, inside))
+	case 1:
+		limit := []string{`"best", "score": "round * 1.5"`, `"fail"`, `"ask", "ask": [{"email": "rita@example.com"}]`}[p.r.IntN(3)]
+		return "repeat", fmt.Sprintf(`{"until": "%s > %d", "max_rounds": %d, "max_cost": 200000, "max_time": "30d", "at_limit": %s, "steps": %s}`,
+			p.number(seen, inside|insideRepeat), p.r.IntN(12), 1+p.r.IntN(3), limit, p.steps(depth, seen, inside|insideRepeat))
+	case 2:
+		items := []string{"input.list", "[]", "[1, 2]", "[input.n]"}[p.r.IntN(4)]
+		return "each", fmt.Sprintf(`{"items": %q, "at_once": %d, "max_failed": %d, "steps": %s}`,
+			items, 1+p.r.IntN(3), p.r.IntN(3), p.steps(depth, seen, inside|insideEach))
+	}
+	how := []string{``, `"wait_for": "first",`, `"wait_for": "first", "good": "1 > 2",`, `"combine": "majority",`, `"combine": "best", "score": "input.n",`}[p.r.IntN(5)]
+	return "parallel", fmt.Sprintf(`{%s "branches": [{"id": "a", "name": "A", "steps": %s}, {"id": "b", "name": "B", "result": "%s", "steps": %s}]}`,
+		how, p.steps(depth, seen, inside), p.number(seen, inside), p.steps(depth, seen, inside))
+}
+
+func randomBars(r *rand.Rand, steps int) bars {
+	b := bars{failed: map[string]Failure{}, capped: map[string]string{}}
+	if r.IntN(30) == 0 {
+		b.failed[fmt.Sprintf("s%d", 1+r.IntN(steps))] = Failure{Class: ClassNobody}
+	}
+	if r.IntN(4) == 0 {
+		b.capped[fmt.Sprintf("s%d", 1+r.IntN(steps))] = "no money"
+	}
+	return b
+}
+
+// randomTurn lets one thing happen to the run: a slice goes on, its call ends somehow, or
+// a wait is over.
+func (s *simulation) randomTurn(r *rand.Rand, steps int) {
+	s.t.Helper()
+	waiting := s.waitingRows()
+	choice := r.IntN(len(s.slices) + len(waiting)) // a run that nothing could wake panics here
+	if choice >= len(s.slices) {
+		s.randomWake(r, waiting[choice-len(s.slices)])
+		return
+	}
+	slice := s.slices[choice]
+	if slice.next == nil {
+		s.goOn(slice, randomBars(r, steps))
+		return
+	}
+	s.current, s.next = slice, slice.next
+	s.randomReply(r, steps)
+}
+
+// waitingRows are the step runs with an open wait, in one order.
+func (s *simulation) waitingRows() []*StepRun {
+	return slices.DeleteFunc(slices.Clone(s.steps), func(row *StepRun) bool { _, waits := s.waits[row.ID]; return !waits })
+}
+
+func (s *simulation) randomWake(r *rand.Rand, row *StepRun) {
+	wait := s.waits[row.ID]
+	switch {
+	case wait.Kind == WaitRetry || wait.Kind == WaitCap:
+		s.wakeAt(row, outcome{kind: again}).callInput = []byte(`{"models":["practice/standard"],"prompt":"1","max_tokens":10}`)
+	case wait.Kind == WaitTime:
+		s.wakeAt(row, outcome{kind: done})
+	case r.IntN(5) == 0:
+		s.wakeAt(row, outcome{kind: failed, failure: &Failure{Class: ClassExpired}})
+	case wait.Kind == WaitEvent:
+		s.wakeAt(row, outcome{kind: done, output: []byte(`{"outcome":"event","data":{"a":1}}`)})
+	default:
+		verdict := []string{"approved", "rejected"}[r.IntN(2)]
+		s.wakeAt(row, outcome{kind: done, output: []byte(`{"verdict":"` + verdict + `","comment":"","by":"Rita"}`)})
+	}
+}
+
+func (s *simulation) randomReply(r *rand.Rand, steps int) {
+	s.t.Helper()
+	row := s.byID[s.next.row.ID]
+	out := outcome{kind: done, output: []byte(`{"text":"an answer"}`)}
+	switch r.IntN(6) {
+	case 0:
+		out = outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{row.ID, row.Attempt}}}
+	case 1:
+		out = outcome{kind: failed, failure: &Failure{Class: "server"}, retryable: r.IntN(4) > 0, retryAfter: time.Duration(r.IntN(100)) * time.Second}
+		s.money(&out)
+	default:
+		s.money(&out)
+	}
+	require.True(s.t, s.decide(row, out, randomBars(r, steps)), "a guard refused what nobody else had changed")
+}
