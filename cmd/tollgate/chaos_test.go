@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/apptest/fault"
+	"tollgate/app/engine"
 	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
@@ -153,7 +154,18 @@ func (c *chaos) run() {
 func (c *chaos) startDue() {
 	for due := c.plan.due(time.Since(c.began)); c.begun < due; c.begun++ {
 		c.start(c.mixtures[c.begun%len(c.mixtures)].id, fmt.Sprintf(`{"n":%d}`, c.begun), fmt.Sprint("chaos ", c.begun))
+		c.toldOf(c.begun)
 	}
+}
+
+// toldOf sends the event that the run of a number may wait for, mostly before it does.
+func (c *chaos) toldOf(n int) {
+	c.t.Helper()
+	c.in(func(ctx context.Context, tx tenants.Tx) error {
+		_, err := c.rooms.engine.SendEvent(ctx, tx, engine.Event{
+			Name: chaosEvent, Key: fmt.Sprint(n), Data: []byte(`{}`), Sender: "the chaos", SenderID: fmt.Sprint(n)})
+		return err
+	})
 }
 
 func (c *chaos) make(what string) {
