@@ -73,6 +73,18 @@ var stuckTexts = map[engine.StuckKind]stuckText{
 		mended: "The job was marked done. It could not have done anything any more.",
 		todo:   "Once after the database was away is harmless. If it comes back, send us the log around the time.",
 	},
+	engine.StuckLostJoin: {
+		title:  "Everything inside had ended, and nothing went on behind it",
+		seen:   "All items of a list, or all branches side by side, had ended, and the step around them had not.",
+		mended: "A new branch joins them and goes on behind the step.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
+	engine.StuckLostItems: {
+		title:  "Items of a list waited, and nobody would take them",
+		seen:   "Items had not begun, and no branch of the run was left that could begin them.",
+		mended: "A new branch goes on with the items.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
 }
 
 // stuckWords explain a kind; one that a newer release recorded is shown by its name.

@@ -54,3 +54,17 @@ func (w *Worker) wakeLost(ctx context.Context, tx tenants.Tx, f Stuck) error {
 	}
 	return nil
 }
+
+// standAtGroup sets a slice at a list or at branches side by side, where it takes on what
+// is left, or joins. Items that were claimed by a slice which is gone are free again.
+func (w *Worker) standAtGroup(ctx context.Context, tx tenants.Tx, s slice) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE step_runs c SET slice_id = NULL
+		WHERE c.tenant_id = $1 AND c.run_id = $2 AND c.parent_id = $3 AND c.state = 'queued' AND c.slice_id IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = c.tenant_id AND s.id = c.slice_id)`, tx.Tenant, s.run, s.step)
+	if err != nil {
+		return fmt.Errorf("free the items of a list: %w", err)
+	}
+	s.id = tenants.NewID[slice]()
+	return w.addSlices(ctx, tx, s)
+}

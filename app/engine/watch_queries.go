@@ -2,7 +2,8 @@ package engine
 
 // stuckQueries find each kind. $1 is the age from which a state counts, $2 this worker.
 // A job that was fetched and has not claimed its slice for three times that age was lost
-// between River and us, as where the answer to the fetch got lost.
+// between River and us, as where the answer to the fetch got lost. A slice that waits for
+// a slot may be about to join a group; one that is driven is not, for so long.
 var stuckQueries = []struct {
 	kind  StuckKind
 	query string
@@ -35,7 +36,8 @@ var stuckQueries = []struct {
 		WHERE r.state = 'running' AND r.created_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id)
 			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
-				AND p.state IN ('running', 'waiting') AND p.kind NOT IN ('branch', 'repeat', 'each', 'parallel'))`},
+				AND (p.state = 'queued' OR p.state IN ('running', 'waiting') AND p.kind NOT IN ('branch', 'repeat', 'each', 'parallel')))
+			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id AND ` + unjoined + `)`},
 	{StuckNoWaker, `
 		SELECT w.tenant_id, w.run_id, NULL::uuid, 0::bigint, NULL::bigint, w.step_run_id
 		FROM waits w JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.state = 'running'
@@ -56,4 +58,26 @@ var stuckQueries = []struct {
 				AND s.id = (j.args ->> 'slice_id')::uuid AND s.fence = (j.args ->> 'fence')::bigint)`},
 	{StuckUnserved, unservedQuery},
 	{StuckLeftPaused, leftPausedQuery},
+	{StuckLostJoin, `
+		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
+		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
+		WHERE p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + unjoined + `
+			AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.ended_at > now() - $1::interval)
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id AND s.state <> 'running')`},
+	{StuckLostItems, `
+		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
+		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
+		WHERE p.state = 'running' AND p.kind = 'each' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + isGroup + `
+			AND EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.state = 'queued')
+			AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.state = 'running')
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id)`},
 }
+
+// isGroup tells a list's own row, or that of branches side by side, from those of what is
+// inside, which bear the same step.
+const isGroup = `NOT EXISTS (SELECT 1 FROM step_runs o WHERE o.tenant_id = p.tenant_id AND o.id = p.parent_id AND o.step_id = p.step_id)`
+
+// unjoined tells that p is a list, or branches side by side, in which nothing is open.
+const unjoined = `p.state = 'running' AND p.kind IN ('each', 'parallel') AND ` + isGroup + `
+	AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id
+		AND c.state IN ('queued', 'running', 'waiting'))`

@@ -37,6 +37,11 @@ const (
 	StuckUnserved StuckKind = "unserved"
 	// StuckLeftPaused: a slice is paused, and its run is not.
 	StuckLeftPaused StuckKind = "left_paused"
+	// StuckLostJoin: all that is in a list or in branches side by side has ended, and
+	// nobody goes on behind them.
+	StuckLostJoin StuckKind = "lost_join"
+	// StuckLostItems: items of a list wait, and nobody will take them.
+	StuckLostItems StuckKind = "lost_items"
 )
 
 // Stuck is one finding.
@@ -139,6 +144,9 @@ func (w *Worker) repair(ctx context.Context, f Stuck) error {
 		s, err := w.lockStuck(ctx, tx, f)
 		if err != nil {
 			return err
+		}
+		if f.Kind == StuckLostJoin || f.Kind == StuckLostItems {
+			return w.standAtGroup(ctx, tx, s)
 		}
 		return w.reviveAt(ctx, tx, f, s)
 	})

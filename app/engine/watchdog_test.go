@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -351,4 +353,63 @@ func TestTakeOverEndsTheJobOfTheDead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, taken)
 	require.Zero(t, h.count(`SELECT count(*) FROM river.river_job WHERE state = 'running'`))
+}
+
+const sidesAndItems = `{"semantics": 2, "name": "Sides and items", "input": [{"name": "n", "type": "number"}], "steps": [
+	{"id": "sides", "name": "Sides", "kind": "parallel", "with": {"branches": [
+		{"id": "left", "name": "Left", "steps": [{"id": "a", "name": "A", "kind": "set", "with": {"values": [{"name": "x", "formula": "1"}]}}]},
+		{"id": "right", "name": "Right", "steps": [{"id": "b", "name": "B", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail b", "body": "Hello."}}]}]}},
+	{"id": "items", "name": "Items", "kind": "each", "with": {"items": "[1, 2, 3, 4, 5]", "at_once": 2, "steps": [
+		{"id": "c", "name": "C", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail c", "body": "Hello."}}]}}]}`
+
+// A worker stops dead in the middle of branches side by side or of a list. Whatever of it
+// is lost then, as by a hand in the tables, the watchdog finds, and the run ends well.
+func TestWatchdogMendsGroups(t *testing.T) {
+	t.Parallel()
+	done := `UPDATE step_runs SET state = 'done', ended_at = now() - interval '1 minute', slice_id = NULL WHERE state <> 'done' AND `
+	nobody := []string{`DELETE FROM slices`, `DELETE FROM river.river_job`, `UPDATE step_runs SET ended_at = ended_at - interval '1 minute'`}
+	for name, broken := range map[string]struct {
+		step   string
+		kind   engine.StuckKind
+		damage []string
+	}{
+		"branches that nobody joins": {"b", engine.StuckLostJoin, []string{done + `step_id = 'b'`, done + `step_id = 'sides' AND parent_id IS NOT NULL`}},
+		"items that nobody joins":    {"c", engine.StuckLostJoin, []string{done + `step_id = 'c'`, done + `step_id = 'items' AND parent_id IS NOT NULL`}},
+		"items that nobody takes": {"c", engine.StuckLostItems, []string{done + `step_id = 'c'`, done + `step_id = 'items' AND parent_id IS NOT NULL AND state <> 'queued'`,
+			`UPDATE step_runs SET slice_id = gen_random_uuid() WHERE state = 'queued'`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reached := make(chan struct{}, 100)
+			var hang atomic.Bool
+			hang.Store(true)
+			h := build(t, mailCaller(func(ctx context.Context, call engine.Call) engine.Reply {
+				if hang.Load() && strings.Contains(string(call.Input), "Mail "+broken.step) {
+					reached <- struct{}{}
+					<-ctx.Done()
+					return engine.Reply{Failure: &engine.Failure{Class: "cut", Message: "Cut."}}
+				}
+				return engine.Reply{Output: []byte(`{}`)}
+			}))
+			stop := h.workUntilStopped()
+			run := h.start(h.publish(sidesAndItems), `{"n": 1}`)
+			<-reached
+			stop()
+			hang.Store(false)
+			for _, statement := range append(broken.damage, nobody...) {
+				h.exec(statement)
+			}
+			h.age()
+			found, err := h.otherWorker().Watch(t.Context())
+			require.NoError(t, err)
+			require.NotEmpty(t, found)
+			kinds := map[engine.StuckKind]bool{}
+			for _, f := range found {
+				kinds[f.Kind] = true
+			}
+			require.True(t, kinds[broken.kind], "%+v", found)
+			h.work()
+			require.Equal(t, engine.RunCompleted, h.awaitEnd(run).Run.State)
+		})
+	}
 }
