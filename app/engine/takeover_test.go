@@ -81,8 +81,9 @@ func TestCommitHeldUntilItsSliceIsTakenOverChangesNothing(t *testing.T) {
 	stop := h.workUntilStopped()
 	run := h.start(h.publish(twoQuestions), `{"n": 1}`)
 	gate.AwaitHeld()
-	second := h.work()
-	require.NoError(t, second.BuryOthers(t.Context()))
+	other := *h // as in another process
+	other.engine = engine.New(h.engine.Config)
+	require.NoError(t, other.work().BuryOthers(t.Context()))
 	before := h.await(run, "the second step", func(p engine.Progress) bool { return len(p.Steps) == 2 })
 	gate.Open() // the run's end would wait for it: it has the run's lock, shared
 	p := h.awaitEnd(run)
