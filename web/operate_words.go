@@ -79,6 +79,12 @@ var stuckTexts = map[engine.StuckKind]stuckText{
 		mended: "A new branch joins them and goes on behind the step.",
 		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
 	},
+	engine.StuckLostPart: {
+		title:  "A round, an item or a branch was open, and nothing in it",
+		seen:   "What was in it had ended, or had not begun, and no branch of the run was left to go on.",
+		mended: "A new branch goes on behind what had ended last.",
+		todo:   "This is a defect of ours. Send us the run’s number and the log around the time.",
+	},
 	engine.StuckLostItems: {
 		title:  "Items of a list waited, and nobody would take them",
 		seen:   "Items had not begun, and no branch of the run was left that could begin them.",

@@ -36,8 +36,9 @@ var stuckQueries = []struct {
 		WHERE r.state = 'running' AND r.created_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id)
 			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
-				AND (p.state = 'queued' OR p.state IN ('running', 'waiting') AND p.kind NOT IN ('branch', 'repeat', 'each', 'parallel')))
-			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id AND ` + unjoined + `)`},
+				AND (p.state = 'queued' OR p.state IN ('running', 'waiting') AND p.kind NOT IN ` + groupKinds + `))
+			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
+				AND p.state = 'running' AND p.kind IN ('each', 'parallel', 'round', 'item', 'lane') AND ` + nothingInside + `)`},
 	{StuckNoWaker, `
 		SELECT w.tenant_id, w.run_id, NULL::uuid, 0::bigint, NULL::bigint, w.step_run_id
 		FROM waits w JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.state = 'running'
@@ -61,23 +62,24 @@ var stuckQueries = []struct {
 	{StuckLostJoin, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + unjoined + `
+		WHERE p.state = 'running' AND p.kind IN ('each', 'parallel') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + nothingInside + `
 			AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.ended_at > now() - $1::interval)
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id AND s.state <> 'running')`},
+	{StuckLostPart, `
+		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, coalesce((SELECT c.id FROM step_runs c
+			WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id ORDER BY c.created_at DESC, c.id DESC LIMIT 1), p.id)
+		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
+		WHERE p.state = 'running' AND p.kind IN ('round', 'item', 'lane') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + nothingInside + `
+			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id)`},
 	{StuckLostItems, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'running' AND p.kind = 'each' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + isGroup + `
+		WHERE p.state = 'running' AND p.kind = 'each' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.state = 'queued')
 			AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.state = 'running')
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id)`},
 }
 
-// isGroup tells a list's own row, or that of branches side by side, from those of what is
-// inside, which bear the same step.
-const isGroup = `NOT EXISTS (SELECT 1 FROM step_runs o WHERE o.tenant_id = p.tenant_id AND o.id = p.parent_id AND o.step_id = p.step_id)`
-
-// unjoined tells that p is a list, or branches side by side, in which nothing is open.
-const unjoined = `p.state = 'running' AND p.kind IN ('each', 'parallel') AND ` + isGroup + `
-	AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id
-		AND c.state IN ('queued', 'running', 'waiting'))`
+// nothingInside tells that nothing right inside the group p is open.
+const nothingInside = `NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id
+	AND c.state IN ('queued', 'running', 'waiting'))`

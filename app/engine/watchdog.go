@@ -40,6 +40,8 @@ const (
 	// StuckLostJoin: all that is in a list or in branches side by side has ended, and
 	// nobody goes on behind them.
 	StuckLostJoin StuckKind = "lost_join"
+	// StuckLostPart: a round, item or branch is open, and nothing in it is.
+	StuckLostPart StuckKind = "lost_part"
 	// StuckLostItems: items of a list wait, and nobody will take them.
 	StuckLostItems StuckKind = "lost_items"
 )
@@ -172,7 +174,7 @@ func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck, s slice) 
 	}
 	if !s.step.IsZero() {
 		_, err := tx.Exec(ctx, `
-			UPDATE step_runs SET slice_id = $3, fence = 1 WHERE tenant_id = $1 AND id = $2 AND state IN ('running', 'waiting')`,
+			UPDATE step_runs SET slice_id = $3, fence = 1 WHERE tenant_id = $1 AND id = $2 AND state IN ('running', 'waiting') AND kind NOT IN `+groupKinds,
 			tx.Tenant, s.step, s.id)
 		if err != nil {
 			return fmt.Errorf("revive a step: %w", err)
