@@ -23,9 +23,11 @@ import (
 var errPooler = errors.New("the connection goes through a pooler")
 
 // settle sets up a session of our own, or leaves it as it is where it is a pooler's.
+// Queries are not compiled: the planner thinks walks through a tree of rows dear, and
+// compiling them took seconds where they take milliseconds.
 const settle = `
 	SELECT pg_backend_pid() = $1, CASE WHEN pg_backend_pid() = $1 OR $4
-		THEN set_config('role', $2, false) || set_config('idle_in_transaction_session_timeout', $3, false) END`
+		THEN set_config('role', $2, false) || set_config('idle_in_transaction_session_timeout', $3, false) || set_config('jit', 'off', false) END`
 
 // asRole gives connections a role for good. sessions says that a pooler, if there is
 // one, is known to lend each connection a session of its own.

@@ -67,7 +67,7 @@ func (db *DB) InTx(ctx context.Context, tenant ID, fn func(context.Context, Tx) 
 func (db *DB) binding() string {
 	if db.pooled {
 		return `set_config('app.tenant_id', $1, true) || set_config('role', '` + appRole + `', true)
-			|| set_config('idle_in_transaction_session_timeout', '` + idleLimit + `', true)`
+			|| set_config('idle_in_transaction_session_timeout', '` + idleLimit + `', true) || set_config('jit', 'off', true)`
 	}
 	return `set_config('app.tenant_id', $1, true)`
 }

@@ -138,3 +138,16 @@ func TestTimesAreReadAsUTC(t *testing.T) {
 		require.Equal(t, time.UTC, now.Location())
 	})
 }
+
+// Queries over trees of rows are cheap to run and dear to compile.
+func TestQueriesAreNotCompiled(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t)
+	tenant, _ := db.Tenant(t)
+	require.NoError(t, db.InTx(t.Context(), tenant, func(ctx context.Context, tx tenants.Tx) error {
+		var jit string
+		err := tx.QueryRow(ctx, `SHOW jit`).Scan(&jit)
+		require.Equal(t, "off", jit)
+		return err
+	}))
+}

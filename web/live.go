@@ -16,12 +16,14 @@ import (
 
 // How often a stream looks for changes, how long words such as "for 2 min" may stay as
 // they are, how long one connection lasts before the browser makes a new one, and how
-// long a browser may take to accept a message.
+// long a browser may take to accept a message. A stream never takes more than a tenth of
+// the time that reading its page takes, however large the run is.
 const (
 	liveLook    = 500 * time.Millisecond
 	liveRefresh = 15 * time.Second
 	liveLasts   = 30 * time.Minute
 	livePatient = 10 * time.Second
+	liveShare   = 9 // a page that took long to read rests this many times as long
 )
 
 // liveRun streams the page of a run: its whole contents anew whenever something
@@ -56,6 +58,7 @@ type liveStream struct {
 	run  engine.RunID
 	seen uint64    // version of the run that the browser shows
 	sent time.Time // when
+	rest time.Time // until when the next look waits
 }
 
 // seenVersion is what the browser shows already: the last message of an earlier
@@ -84,6 +87,9 @@ func (s *Server) follow(stream *liveStream) error {
 			return nil
 		case <-look.C:
 		}
+		if s.clock().Before(stream.rest) {
+			continue
+		}
 		version, err := stream.version(ctx)
 		if err != nil {
 			return s.leftOr(ctx, err)
@@ -91,10 +97,12 @@ func (s *Server) follow(stream *liveStream) error {
 		if version == stream.seen && s.clock().Sub(stream.sent) < liveRefresh {
 			continue
 		}
+		began := s.clock()
 		view, err := stream.read(s)
 		if err != nil {
 			return s.leftOr(ctx, err)
 		}
+		stream.rest = s.clock().Add(liveShare * s.clock().Sub(began))
 		if ended, err := stream.send(view); err != nil || ended {
 			return nil
 		}
