@@ -33,6 +33,8 @@ func NewInserter(db *tenants.DB) (*Inserter, error) {
 	client, err := river.NewClient(riverpgxv5.New(db.System()), &river.Config{
 		Schema:              migrations.RiverSchema,
 		SkipUnknownJobCheck: true,
+		FetchCooldown:       clientCooldown,
+		FetchPollInterval:   clientCooldown,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a client that adds jobs: %w", err)
@@ -76,16 +78,18 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Defaults and settings of River. The pauses between fetches are what a chain of jobs
-// waits at each link, so they are short; notifications inside transactions would make
-// commits queue, so the client's cooldown lets next to none through.
+// Defaults and settings of River. The pump announces the jobs of slices once they are
+// committed, so polling only covers an announcement that got lost. The pause between
+// fetches is what such a job waits where another came just before, so it is short;
+// notifications inside transactions would make commits queue, so the client's cooldown
+// lets next to none through.
 const (
 	defaultSlices   = 100
 	defaultPatience = time.Minute
 	mailWorkers     = 4
 	clientCooldown  = time.Minute
 	fetchCooldown   = time.Millisecond
-	fetchPoll       = 20 * time.Millisecond
+	fetchPoll       = 100 * time.Millisecond
 	mailPoll        = 200 * time.Millisecond
 	keepFinished    = 10 * time.Minute
 	keepCancelled   = 24 * time.Hour
