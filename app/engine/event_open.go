@@ -81,7 +81,7 @@ func (e *Engine) expireEvent(ctx context.Context, tx tenants.Tx, due dueWait) er
 		return err
 	}
 	w := waking{step: due.Step, state: "expired"}
-	if waits, ok := node.Step.With.(*pipeline.Event); ok && waits.OnDeadline == pipeline.DeadlineContinue {
+	if waits := node.Event(); waits != nil && waits.OnDeadline == pipeline.DeadlineContinue {
 		w.output = []byte(`{"outcome":"timeout","data":null}`)
 	} else {
 		w.failure = &Failure{Class: ClassExpired, Message: key.words() + " did not come before the deadline."}

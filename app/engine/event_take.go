@@ -40,11 +40,11 @@ func lockEvents(ctx context.Context, tx tenants.Tx, key eventKey) error {
 func takeQuery(which string) string {
 	return `
 	WITH fitting AS MATERIALIZED (
-		SELECT w.id, w.step_run_id, w.run_id, w.opened_at, e.id AS event_id
+		SELECT w.id, w.step_run_id, w.run_id, w.opened_at, e.id AS event_id, e.sent_at
 		FROM waits w
 		JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.` + goesOn + `
 		CROSS JOIN LATERAL (
-			SELECT e.id FROM events e
+			SELECT e.id, e.sent_at FROM events e
 			WHERE e.tenant_id = $1 AND e.name = w.event_name AND e.key = w.event_key
 				AND e.sent_at >= r.created_at AND (w.due_at IS NULL OR e.sent_at < w.due_at)
 				AND NOT EXISTS (SELECT 1 FROM event_uses u WHERE u.tenant_id = $1 AND u.event_id = e.id AND u.run_id = w.run_id)
@@ -60,7 +60,7 @@ func takeQuery(which string) string {
 		JOIN runs r ON r.tenant_id = $1 AND r.id = f.run_id AND r.` + goesOn + `
 		JOIN pipeline_versions v ON v.tenant_id = $1 AND v.pipeline_id = r.pipeline_id AND v.number = r.version
 		JOIN step_runs s ON s.tenant_id = $1 AND s.id = f.step_run_id AND s.` + stateByKey + ` = 'waiting' AND s.slice_id IS NULL
-		JOIN waits w ON w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open'
+		JOIN waits w ON w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open' AND (w.due_at IS NULL OR f.sent_at < w.due_at)
 		ORDER BY f.run_id, f.step_run_id FOR SHARE OF r FOR UPDATE OF s, w
 	), taken AS (
 		SELECT l.*, ids.slice_id, e.output, sha256(e.output) AS digest

@@ -14,6 +14,8 @@ type row struct {
 	bar  string // what it should reach
 	take func() float64
 	got  []float64
+
+	mayBeNone bool // the figure may be zero, or less
 }
 
 // text is the row for people: the median of all repetitions, their range, and the
