@@ -45,10 +45,10 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "reap", reapEvery, counted(worker.Reap))
 	t.run(ctx, config.Log, "timers", timerEvery, counted(worker.FireTimers))
 	t.run(ctx, config.Log, "events", timerEvery, counted(worker.SpreadEvents))
-	t.run(ctx, config.Log, "watch", watchEvery, func(ctx context.Context) error {
+	t.run(ctx, config.Log, "watch", watchEvery, sparing(func(ctx context.Context) error {
 		_, err := worker.Watch(ctx)
 		return err
-	})
+	}))
 	t.run(ctx, config.Log, "caps", capsEvery, counted(worker.ResumeFitting))
 	t.run(ctx, config.Log, "mails", reapEvery, counted(func(ctx context.Context) (int, error) {
 		return recoverMails(ctx, config, jobs)
@@ -74,6 +74,26 @@ func startTicks(config Config, jobs *Client) *ticker {
 func counted(tick func(context.Context) (int, error)) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := tick(ctx)
+		return err
+	}
+}
+
+// A tick that looks at everything that is open rests after each look for so many times
+// as long as that took, so that waiting stays free where very many wait.
+const (
+	restShare   = 200
+	longestRest = time.Minute
+)
+
+func sparing(tick func(context.Context) error) func(context.Context) error {
+	var rested time.Time
+	return func(ctx context.Context) error {
+		began := time.Now()
+		if began.Before(rested) {
+			return nil
+		}
+		err := tick(ctx)
+		rested = began.Add(min(restShare*time.Since(began), longestRest))
 		return err
 	}
 }

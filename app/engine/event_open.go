@@ -70,8 +70,8 @@ func (d decision) awaitsEvent() bool {
 // sent in time counts, even where it became visible after the deadline.
 func (e *Engine) expireEvent(ctx context.Context, tx tenants.Tx, due dueWait) error {
 	key := eventKey{due.EventName, due.EventKey}
-	if err := lockEvents(ctx, tx, key); err != nil {
-		return err
+	if _, err := tx.Exec(ctx, lockEvents, key.lock(tx.Tenant)); err != nil {
+		return fmt.Errorf("lock an event's key: %w", err)
 	}
 	if served, err := e.takeForStep(ctx, tx, due.Step); served || err != nil {
 		return err

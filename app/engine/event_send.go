@@ -39,30 +39,15 @@ func (e *Engine) SendEvent(ctx context.Context, tx tenants.Tx, event Event) (Sen
 		return Sent{}, err
 	}
 	event.ID = tenants.NewID[Event]()
-	key := eventKey{event.Name, event.Key}
-	if err := lockEvents(ctx, tx, key); err != nil {
-		return Sent{}, err
-	}
-	err = tx.QueryRow(ctx, `
-		INSERT INTO events (tenant_id, id, name, key, data, sent_at, sender, sender_id)
-		VALUES ($1, $2, $3, $4, $5, clock_timestamp(), $6, $7)
-		ON CONFLICT (tenant_id, name, sender_id) WHERE sender_id <> '' DO NOTHING RETURNING sent_at`,
-		tx.Tenant, event.ID, event.Name, event.Key, event.Data, event.Sender, event.SenderID).Scan(&event.SentAt)
+	sent, err := e.record(ctx, tx, event)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sentBefore(ctx, tx, event)
 	}
 	if err != nil {
 		return Sent{}, fmt.Errorf("record an event: %w", err)
 	}
-	return e.serve(ctx, tx, event)
-}
-
-// serve sends on the first runs that wait, and notes whether more may.
-func (e *Engine) serve(ctx context.Context, tx tenants.Tx, event Event) (Sent, error) {
-	sent := Sent{Event: event}
-	var err error
-	if sent.Served, err = e.takeEvents(ctx, tx, eventKey{event.Name, event.Key}, servedAtOnce); err != nil {
-		return sent, err
+	if sent.Served > 0 {
+		tx.AfterCommit(e.nudge)
 	}
 	if sent.More = sent.Served == servedAtOnce; !sent.More {
 		return sent, nil
@@ -72,6 +57,25 @@ func (e *Engine) serve(ctx context.Context, tx tenants.Tx, event Event) (Sent, e
 		return sent, fmt.Errorf("note that an event spreads: %w", err)
 	}
 	return sent, nil
+}
+
+// record takes the lock, writes the event, and sends on the first runs that wait, in one
+// round trip. pgx.ErrNoRows tells that the sender's number is taken.
+func (e *Engine) record(ctx context.Context, tx tenants.Tx, event Event) (Sent, error) {
+	sent := Sent{Event: event}
+	key := eventKey{event.Name, event.Key}
+	batch := &pgx.Batch{}
+	batch.Queue(lockEvents, key.lock(tx.Tenant))
+	batch.Queue(`
+		INSERT INTO events (tenant_id, id, name, key, data, sent_at, sender, sender_id)
+		VALUES ($1, $2, $3, $4, $5, clock_timestamp(), $6, $7)
+		ON CONFLICT (tenant_id, name, sender_id) WHERE sender_id <> '' DO NOTHING RETURNING sent_at`,
+		tx.Tenant, event.ID, event.Name, event.Key, event.Data, event.Sender, event.SenderID).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&sent.Event.SentAt) })
+	batch.Queue(takeByKey, tx.Tenant, newIDs[slice](servedAtOnce), servedAtOnce, key.name, key.key).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&sent.Served) })
+	err := tx.SendBatch(ctx, batch).Close()
+	return sent, err
 }
 
 // sentBefore is the event that has the sender's number already.
@@ -129,7 +133,7 @@ func (e *Engine) spread(ctx context.Context, one spreadingEvent) (int, error) {
 	served := 0
 	err := e.DB.InTx(ctx, one.Tenant, func(ctx context.Context, tx tenants.Tx) error {
 		key := eventKey{one.Name, one.Key}
-		if err := lockEvents(ctx, tx, key); err != nil {
+		if _, err := tx.Exec(ctx, lockEvents, key.lock(tx.Tenant)); err != nil {
 			return err
 		}
 		var err error

@@ -21,13 +21,7 @@ func (k eventKey) lock(tenant tenants.ID) int64 {
 }
 
 // lockEvents comes before every other lock, so that nobody waits for it who holds one.
-func lockEvents(ctx context.Context, tx tenants.Tx, key eventKey) error {
-	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, key.lock(tx.Tenant))
-	if err != nil {
-		return fmt.Errorf("lock an event's key: %w", err)
-	}
-	return nil
-}
+const lockEvents = `SELECT pg_advisory_xact_lock($1)`
 
 // takeQuery gives waits the events they wait for: the oldest that was sent since the
 // run began and before the wait is due, and that the run has not used. It takes the
@@ -42,7 +36,10 @@ func takeQuery(which string) string {
 	WITH fitting AS MATERIALIZED (
 		SELECT w.id, w.step_run_id, w.run_id, w.opened_at, e.id AS event_id, e.sent_at
 		FROM waits w
-		JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.` + goesOn + `
+		CROSS JOIN LATERAL (
+			SELECT r.created_at FROM runs r
+			WHERE r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.` + goesOn + ` OFFSET 0
+		) r
 		CROSS JOIN LATERAL (
 			SELECT e.id, e.sent_at FROM events e
 			WHERE e.tenant_id = $1 AND e.name = w.event_name AND e.key = w.event_key
@@ -62,14 +59,18 @@ func takeQuery(which string) string {
 		JOIN step_runs s ON s.tenant_id = $1 AND s.id = f.step_run_id AND s.` + stateByKey + ` = 'waiting' AND s.slice_id IS NULL
 		JOIN waits w ON w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open' AND (w.due_at IS NULL OR f.sent_at < w.due_at)
 		ORDER BY f.run_id, f.step_run_id FOR SHARE OF r FOR UPDATE OF s, w
-	), taken AS (
-		SELECT l.*, ids.slice_id, e.output, sha256(e.output) AS digest
-		FROM (SELECT *, row_number() OVER () AS place FROM locked) l
-		JOIN unnest($2::uuid[]) WITH ORDINALITY AS ids (slice_id, place) ON ids.place = l.place
+	), said AS MATERIALIZED (
+		SELECT d.event_id, e.output, sha256(e.output) AS digest
+		FROM (SELECT DISTINCT event_id FROM locked) d
 		CROSS JOIN LATERAL (
 			SELECT convert_to('{"outcome":"event","data":', 'UTF8') || e.data || '}'::bytea AS output
-			FROM events e WHERE e.tenant_id = $1 AND e.id = l.event_id
+			FROM events e WHERE e.tenant_id = $1 AND e.id = d.event_id OFFSET 0
 		) e
+	), taken AS (
+		SELECT l.*, ids.slice_id, said.digest
+		FROM (SELECT *, row_number() OVER () AS place FROM locked) l
+		JOIN unnest($2::uuid[]) WITH ORDINALITY AS ids (slice_id, place) ON ids.place = l.place
+		JOIN said ON said.event_id = l.event_id
 	), used AS (
 		INSERT INTO event_uses (tenant_id, event_id, run_id, step_run_id) SELECT $1, event_id, run_id, step_run_id FROM taken
 	), woken AS (
@@ -80,7 +81,7 @@ func takeQuery(which string) string {
 		FROM taken t WHERE w.tenant_id = $1 AND w.id = t.id
 	), kept AS (
 		INSERT INTO stored_values (tenant_id, digest, size, media_type, content)
-		SELECT DISTINCT $1::uuid, digest, octet_length(output), '` + mediaJSON + `', output FROM taken ON CONFLICT DO NOTHING
+		SELECT $1, digest, octet_length(output), '` + mediaJSON + `', output FROM said ON CONFLICT DO NOTHING
 	), needed AS (
 		INSERT INTO run_values (tenant_id, digest, run_id) SELECT DISTINCT $1::uuid, digest, run_id FROM taken ON CONFLICT DO NOTHING
 	), born AS (

@@ -25,6 +25,7 @@ type parking struct {
 	empty, idle float64 // % of a core that nothing to do takes, before and with the parked runs
 	one         []float64
 	all         float64 // s
+	used        float64 // ms of processor time for each of those
 }
 
 // parkedDocument waits for an event of the run's own key, and then calls outside once.
@@ -55,9 +56,10 @@ func (h *house) park(t *testing.T, id pipeline.ID, runs, singly int, look time.D
 	for _, key := range keys[:singly] {
 		p.one = append(p.one, h.wakeOne(ctx, t, key))
 	}
-	began := time.Now()
+	began, used := time.Now(), h.clock.meter.used()
 	h.wakeAll(ctx, t, keys[singly:])
 	p.all = time.Since(began).Seconds()
+	p.used = (h.clock.meter.used() - used).Seconds() * 1000 / float64(max(runs-singly, 1))
 	return p
 }
 
@@ -175,6 +177,7 @@ func parkedRows(t *testing.T, ours *house, s size) []*row {
 		{name: "W4 waking one, median", unit: "ms", bar: "≤ 5", take: func() float64 { return median(last.one) }},
 		{name: "W4 waking one, 95 %", unit: "ms", bar: "≤ 25", take: func() float64 { return percentile(last.one, 95) }},
 		{name: fmt.Sprintf("W4 waking all, %d senders", senders), unit: "s", bar: "≤ 6", take: func() float64 { return last.all }},
+		{name: "W4 waking all, processor", unit: "ms/run", take: func() float64 { return last.used }},
 	}
 }
 
