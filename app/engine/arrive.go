@@ -30,12 +30,17 @@ func (d *drive) arrive(ctx context.Context) error {
 	case leaves:
 		return errEnded
 	case movesUp:
-		outer := d.outerWindow()
-		d.step, d.groups = &d.groups[outer], d.groups[outer+1:]
-		d.slice.window = d.step.ID
+		d.moveUp()
 		return d.arrive(ctx)
 	}
 	return nil
+}
+
+// moveUp lets the slice stand at the list around.
+func (d *drive) moveUp() {
+	outer := d.outerWindow()
+	d.step, d.groups = &d.groups[outer], d.groups[outer+1:]
+	d.slice.window, d.outcome = d.step.ID, outcome{kind: arrived}
 }
 
 func (d *drive) lookAround(ctx context.Context) (arrival, error) {
@@ -66,8 +71,12 @@ const openInside = `EXISTS (SELECT 1 FROM step_runs o WHERE o.tenant_id = $1 AND
 // before. Of two slices whose branches end together at least one finds none open, since
 // each looks behind its own commit; of two that find none open one joins.
 func (d *drive) atBranches(ctx context.Context, tx tenants.Tx) (arrival, error) {
-	if ends, err := d.groupEnded(ctx, tx); ends || err != nil {
-		return leaves, err
+	ended, err := d.groupEnded(ctx, tx)
+	if err != nil {
+		return stays, err
+	}
+	if ended {
+		return d.leaveLate(ctx, tx)
 	}
 	gone, err := d.departWhile(ctx, tx, openInside)
 	if err != nil || !gone {
@@ -79,18 +88,32 @@ func (d *drive) atBranches(ctx context.Context, tx tenants.Tx) (arrival, error) 
 	return leaves, nil
 }
 
-// groupEnded ends the slice where its group has ended without it.
+// groupEnded tells that the group where the slice stands has ended without it.
 func (d *drive) groupEnded(ctx context.Context, tx tenants.Tx) (bool, error) {
 	var state StepState
 	err := tx.QueryRow(ctx, `SELECT state FROM step_runs WHERE tenant_id = $1 AND id = $2`, tx.Tenant, d.step.ID).Scan(&state)
 	if err != nil {
 		return false, fmt.Errorf("look at a group: %w", err)
 	}
-	if state == StepRunning {
-		return false, nil
-	}
-	return true, d.dropSlice(ctx, tx)
+	return state != StepRunning, nil
 }
+
+// leaveLate takes the slice from a group that ended without it. One that counts towards
+// the list around must go there: others may have left that list because of it.
+func (d *drive) leaveLate(ctx context.Context, tx tenants.Tx) (arrival, error) {
+	outer := d.outerWindow()
+	if outer < 0 || d.groups[outer].ID != d.slice.window {
+		return leaves, d.dropSlice(ctx, tx)
+	}
+	gone, err := d.departWhile(ctx, tx, always)
+	if err == nil && !gone {
+		err = errStale
+	}
+	return movesUp, err
+}
+
+// always is a condition that departWhile takes, and that holds.
+const always = `$2::uuid IS NOT NULL AND $3::uuid IS NOT NULL`
 
 // departWhile takes the slice from its group, to the list around or for good, while a
 // condition about the group $2 of the run $3 holds, and tells whether it did.

@@ -107,7 +107,7 @@ func (d *drive) leaveList(ctx context.Context, tx tenants.Tx) (arrival, error) {
 	case others > 0 || d.outerWindow() < 0:
 		return leaves, d.dropSlice(ctx, tx)
 	}
-	gone, err := d.departWhile(ctx, tx, `$2::uuid IS NOT NULL AND $3::uuid IS NOT NULL`)
+	gone, err := d.departWhile(ctx, tx, always)
 	if err == nil && !gone {
 		err = errStale
 	}

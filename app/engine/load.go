@@ -14,9 +14,10 @@ import (
 	"tollgate/tenants"
 )
 
-// claim takes the slice and reads where it stands. One that comes too late ends.
+// claim takes the slice and reads where it stands. One that comes too late to its group
+// goes to the list around, or ends.
 func (d *drive) claim(ctx context.Context, args DriveSlice) error {
-	late := false
+	found := stays
 	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
 		var err error
 		if d.slice, err = claimSlice(ctx, tx, args, d.job.ID(), d.worker.ID); err != nil {
@@ -28,15 +29,20 @@ func (d *drive) claim(ctx context.Context, args DriveSlice) error {
 		if err := d.loadPosition(ctx, tx); err != nil {
 			return err
 		}
-		if late = d.late(); late {
-			return d.dropSlice(ctx, tx)
+		if found = stays; d.late() {
+			found, err = d.leaveLate(ctx, tx)
 		}
-		return nil
+		return err
 	})
-	if err == nil && late {
+	switch {
+	case err != nil:
+		return err
+	case found == leaves:
 		return errEnded
+	case found == movesUp:
+		d.moveUp()
 	}
-	return err
+	return nil
 }
 
 // late tells that the position was ended by somebody else before the slice came to it: a

@@ -33,6 +33,10 @@ func (s *simulation) lookAround(slice *simSlice) {
 	s.t.Helper()
 	group := slice.at
 	if group.State != StepRunning {
+		if outer := s.windowAround(group); outer != nil && outer.ID == slice.window {
+			slice.at = outer
+			return
+		}
 		s.end(slice.id)
 		return
 	}
