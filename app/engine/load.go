@@ -29,7 +29,8 @@ func (d *drive) claim(ctx context.Context, args DriveSlice) error {
 		if err := d.loadPosition(ctx, tx); err != nil {
 			return err
 		}
-		if found = stays; d.late() {
+		late, err := d.late(ctx, tx)
+		if found = stays; late && err == nil {
 			found, err = d.leaveLate(ctx, tx)
 		}
 		return err
@@ -46,9 +47,23 @@ func (d *drive) claim(ctx context.Context, args DriveSlice) error {
 }
 
 // late tells that the position was ended by somebody else before the slice came to it: a
-// group was joined, or a part cancelled.
-func (d *drive) late() bool {
-	return d.outcome.kind == passed && (forks(d.step.Kind) || IsPart(d.step.Kind))
+// part was cancelled, or a group was joined, and whoever joined it has gone on.
+func (d *drive) late(ctx context.Context, tx tenants.Tx) (bool, error) {
+	if d.outcome.kind != passed || !forks(d.step.Kind) {
+		return d.outcome.kind == passed && IsPart(d.step.Kind), nil
+	}
+	behind := d.program.Node(d.step.StepID).Next()
+	if behind == nil {
+		return len(d.groups) == 0 || d.groups[0].State != StepRunning, nil
+	}
+	var begun bool
+	err := tx.QueryRow(ctx, `
+		SELECT EXISTS (SELECT 1 FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND step_id = $3 AND parent_id IS NOT DISTINCT FROM $4)`,
+		tx.Tenant, d.run.ID, behind.ID(), d.step.Parent).Scan(&begun)
+	if err != nil {
+		return false, fmt.Errorf("look behind a group: %w", err)
+	}
+	return begun, nil
 }
 
 // loadRun reads the run, its program and its input.

@@ -420,3 +420,25 @@ func TestWatchdogMendsGroups(t *testing.T) {
 		})
 	}
 }
+
+// A branch that is lost behind a list goes on there, though one that only came too late to
+// join it would end.
+func TestWatchdogGoesOnBehindAListThatWasJoined(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	run := h.start(h.publish(`{"semantics": 2, "name": "Behind", "steps": [
+		{"id": "all", "name": "All", "kind": "each", "with": {"items": "[]", "at_once": 1, "steps": [
+			{"id": "x", "name": "X", "kind": "set", "with": {"values": [{"name": "x", "formula": "item"}]}}]}},
+		{"id": "nap", "name": "Nap", "kind": "wait", "with": {"for": "1s"}}]}`), `{}`)
+	h.passBy(run, engine.WaitTime)
+	for _, statement := range []string{`DELETE FROM waits`, `DELETE FROM step_runs WHERE kind = 'wait'`, `DELETE FROM slices`} {
+		h.exec(statement)
+	}
+	h.age()
+	found, err := h.otherWorker().Watch(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, engine.StuckNoStep, found[0].Kind)
+	h.work()
+	require.Equal(t, engine.RunCompleted, h.awaitEnd(run).Run.State)
+}

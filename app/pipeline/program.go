@@ -77,6 +77,14 @@ func (n *Node) Kind() Kind { return n.Step.Kind }
 // the steps inside it.
 func (n *Node) Refs() []expr.Ref { return n.refs }
 
+// Next is the step behind n in its list; nil behind the last.
+func (n *Node) Next() *Node {
+	if n.Index+1 == len(n.siblings) {
+		return nil
+	}
+	return n.siblings[n.Index+1]
+}
+
 // Child finds a list by key; nil where there is none.
 func (n *Node) Child(key ListKey) *ChildList {
 	for i := range n.Lists {
