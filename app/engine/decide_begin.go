@@ -55,7 +55,7 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 	if err := d.see(at(node, group), node.Refs()); err != nil {
 		return err
 	}
-	input, failure := d.callInput(node)
+	input, failure := d.callInput(node, group)
 	if failure != nil {
 		d.failBegin(node, group, *failure)
 		return nil

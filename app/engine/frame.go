@@ -65,6 +65,14 @@ func (f *frame) innermost(fits func(*frame) bool) *frame {
 	return nil
 }
 
+// turn counts the item or round around, from 0; outside of both it is 0.
+func (f *frame) turn() int {
+	if part := f.innermost(func(f *frame) bool { return isItem(f) || isRound(f) }); part != nil {
+		return part.row.Turn
+	}
+	return 0
+}
+
 // window is the innermost list around, whose "at once" a slice inside counts towards.
 func (f *frame) window() *frame {
 	return f.innermost(func(f *frame) bool { return f.row.Kind == pipeline.KindEach })

@@ -31,11 +31,11 @@ type EmailInput struct {
 }
 
 // callInput works out what a step's outside call is given.
-func (d *decider) callInput(node *pipeline.Node) ([]byte, *Failure) {
+func (d *decider) callInput(node *pipeline.Node, group *frame) ([]byte, *Failure) {
 	var input any
 	var err error
 	if node.Kind() == pipeline.KindAI {
-		input, err = d.aiInput(node)
+		input, err = d.aiInput(node, group)
 	} else {
 		input, err = d.emailInput(node.Email())
 	}
@@ -54,7 +54,7 @@ func (d *decider) callInput(node *pipeline.Node) ([]byte, *Failure) {
 	return encoded, nil
 }
 
-func (d *decider) aiInput(node *pipeline.Node) (AIInput, error) {
+func (d *decider) aiInput(node *pipeline.Node, group *frame) (AIInput, error) {
 	ask := node.AI()
 	input := AIInput{Models: ask.Models, Answer: ask.Answer, MaxTokens: ask.MaxTokens}
 	var err error
@@ -65,7 +65,7 @@ func (d *decider) aiInput(node *pipeline.Node) (AIInput, error) {
 		return input, err
 	}
 	if sample := d.program.Document().Sample; d.run.Sample && sample != nil {
-		input.Sample = sample.Answers[node.ID()]
+		input.Sample = sample.Answer(node.ID(), group.turn())
 	}
 	return input, nil
 }

@@ -202,8 +202,11 @@ func callNumber(args []ref.Val) ref.Val {
 	}
 	s, ok := args[0].(types.String)
 	text := strings.TrimSpace(string(s))
-	if !ok || len(text) > 2*maxDigits || text == "" || numberLength([]byte(text)) != len(text) {
+	switch {
+	case !ok:
 		return refuse("number needs a text such as 1234.50, but got %s", kindWord(args[0]))
+	case len(text) > 2*maxDigits || text == "" || numberLength([]byte(text)) != len(text):
+		return refuse("number needs a text such as 1234.50, but got “%s”", Preview([]byte(text), 40))
 	}
 	return newNumber(text)
 }

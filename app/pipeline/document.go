@@ -79,6 +79,21 @@ type Catch struct {
 type Sample struct {
 	// Input has one entry per input field; a file is {"name","content"}.
 	Input json.RawMessage `json:"input,omitempty"`
-	// Answers are recorded answers of the practice model by step id.
+	// Answers are recorded answers of the practice model by step id. A step in a list or
+	// loop may have a list of them, one for each item or round.
 	Answers map[string]json.RawMessage `json:"answers,omitempty"`
+}
+
+// Answer is the recorded answer of a step, in a turn of the list or loop around it, from
+// 0. Turns beyond those that were recorded get the last; nil where there is none.
+func (s *Sample) Answer(step string, turn int) json.RawMessage {
+	answer := s.Answers[step]
+	var turns []json.RawMessage
+	if json.Unmarshal(answer, &turns) != nil {
+		return answer // no list, so the same in every turn
+	}
+	if len(turns) == 0 {
+		return nil
+	}
+	return turns[min(turn, len(turns)-1)]
 }

@@ -21,7 +21,10 @@ type Template struct {
 }
 
 // slugs is the order in which templates are offered.
-var slugs = []string{"customer-email", "invoice-check", "contract-summary"}
+var slugs = []string{
+	"customer-email", "invoice-check", "contract-summary",
+	"second-opinion", "improve-text", "invoice-list", "incident-report",
+}
 
 // Templates lists the templates in the order in which they are offered. They are
 // shared and must not be changed.

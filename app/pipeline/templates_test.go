@@ -32,7 +32,7 @@ func golden(t testing.TB, name string, got []byte) {
 func TestTemplatesAreReadyToPublish(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
-	require.Len(t, Templates(), 3)
+	require.Len(t, Templates(), 7)
 	for _, tpl := range Templates() {
 		t.Run(tpl.Slug, func(t *testing.T) {
 			t.Parallel()
@@ -69,9 +69,11 @@ func TestTemplatesRunOnTheirSamples(t *testing.T) {
 			t.Parallel()
 			var ways []string
 			for _, verdict := range []string{VerdictApproved, VerdictRejected} {
-				out := rehearse(t, tpl.Document, verdict)
+				out, asked := rehearse(t, tpl.Document, verdict)
 				golden(t, tpl.Slug+"-"+verdict+".txt", []byte(out))
-				ways = append(ways, out)
+				if ways = append(ways, out); !asked {
+					return // the sample needs no person
+				}
 			}
 			require.NotEqual(t, ways[0], ways[1])
 		})
@@ -85,10 +87,14 @@ type rehearsal struct {
 	steps   map[string]any
 	sample  *Sample
 	verdict string
+	turn    int   // of the item or round
+	failed  error // what an item cannot go on from
+	stopped bool
+	asked   bool
 	log     strings.Builder
 }
 
-func rehearse(t testing.TB, d Document, verdict string) string {
+func rehearse(t testing.TB, d Document, verdict string) (log string, asked bool) {
 	t.Helper()
 	program, err := Compile(d)
 	require.NoError(t, err)
@@ -100,10 +106,14 @@ func rehearse(t testing.TB, d Document, verdict string) string {
 	r.scope = expr.Scope{"input": decoded, "steps": r.steps, "run": map[string]any{"id": "r1"}}
 	r.log.WriteString(r.render(program.RunName()) + "\n")
 	r.list(program.Roots())
+	require.NoError(t, r.failed)
+	if r.stopped {
+		return r.log.String(), r.asked
+	}
 	for _, v := range program.Result() {
 		r.log.WriteString("result " + v.Name + ": " + r.eval(v.Formula) + "\n")
 	}
-	return r.log.String()
+	return r.log.String(), r.asked
 }
 
 func (r *rehearsal) render(text *expr.Text) string {
@@ -127,6 +137,9 @@ func (r *rehearsal) eval(f *expr.Formula) string {
 
 func (r *rehearsal) list(nodes []*Node) {
 	for _, n := range nodes {
+		if r.failed != nil || r.stopped {
+			return
+		}
 		r.log.WriteString(n.Number + " " + n.Step.Name + "\n")
 		r.step(n)
 	}
@@ -139,7 +152,7 @@ func (r *rehearsal) step(n *Node) {
 	case KindAI:
 		r.render(n.AI().Instructions)
 		r.log.WriteString(r.render(n.AI().Prompt) + "\n")
-		answer := r.sample.Answers[n.ID()]
+		answer := r.sample.Answer(n.ID(), r.turn)
 		r.checkAnswer(n.AI(), answer)
 		v, err := expr.DecodeJSON(answer)
 		require.NoError(r, err)
@@ -156,12 +169,17 @@ func (r *rehearsal) step(n *Node) {
 	case KindSet:
 		for _, v := range n.Set().Values {
 			value, err := v.Formula.Eval(r.Context(), r.scope)
-			require.NoError(r, err)
+			if err != nil {
+				r.failed = err
+				return
+			}
 			out[v.Name] = value
 			r.log.WriteString(v.Name + " = " + r.eval(v.Formula) + "\n")
 		}
 	case KindBranch:
 		r.branch(n, out)
+	default:
+		r.group(n, out)
 	}
 }
 
@@ -177,6 +195,7 @@ func (r *rehearsal) checkAnswer(ai *CompiledAI, answer []byte) {
 }
 
 func (r *rehearsal) review(n *Node, out map[string]any) {
+	r.asked = true
 	w := n.Review()
 	for _, text := range []*expr.Text{w.Question, w.Body, w.Proposal, w.OnApprove, w.OnReject, w.OnSilence} {
 		r.log.WriteString(r.render(text) + "\n")

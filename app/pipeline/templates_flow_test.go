@@ -1,0 +1,110 @@
+package pipeline
+
+import (
+	"encoding/json"
+
+	"github.com/stretchr/testify/require"
+
+	"tollgate/app/expr"
+)
+
+// group rehearses the kinds that loop, run side by side, wait for an event, or stop.
+func (r *rehearsal) group(n *Node, out map[string]any) {
+	r.Helper()
+	switch n.Kind() {
+	case KindParallel:
+		r.beside(n, out)
+	case KindRepeat:
+		r.loop(n, out)
+	case KindEach:
+		r.each(n, out)
+	case KindEvent:
+		r.log.WriteString("key " + r.render(n.Event().Key) + "\n")
+		out["outcome"], out["data"] = EventReceived, map[string]any{"cause": "A worn bearing", "by": "J. Lindqvist"}
+	case KindStop:
+		r.log.WriteString("stop: " + r.render(n.Stop().Message) + "\n")
+		r.stopped = true
+	default:
+		require.Failf(r, "no rehearsal", "of %s", n.Kind())
+	}
+}
+
+// value is what a list of steps gave.
+func (r *rehearsal) value(nodes []*Node, result *expr.Formula) any {
+	r.Helper()
+	if result == nil {
+		return r.steps[nodes[len(nodes)-1].ID()]
+	}
+	v, err := result.Eval(r.Context(), r.scope)
+	require.NoError(r, err)
+	return v
+}
+
+// beside takes what most branches say.
+func (r *rehearsal) beside(n *Node, out map[string]any) {
+	require.Equal(r, CombineMajority, n.Parallel().Combine)
+	results, votes := map[string]any{}, map[string]int{}
+	for _, lane := range n.Parallel().Lanes {
+		r.list(lane.List.Nodes)
+		result := r.value(lane.List.Nodes, lane.Result)
+		results[string(lane.List.Key)] = result
+		encoded, err := json.Marshal(result)
+		require.NoError(r, err)
+		if votes[string(encoded)]++; 2*votes[string(encoded)] > len(n.Parallel().Lanes) {
+			out["combined"] = result
+		}
+	}
+	out["results"] = results
+}
+
+// loop goes through rounds until the end condition holds.
+func (r *rehearsal) loop(n *Node, out map[string]any) {
+	loop := n.Repeat()
+	for round := 1; ; round++ {
+		require.LessOrEqual(r, round, loop.MaxRounds, "the sample reaches its end condition")
+		r.turn, r.scope["round"] = round-1, json.Number(string(rune('0'+round)))
+		r.list(loop.Steps)
+		r.log.WriteString("score " + r.eval(loop.Score) + "\n")
+		done, err := loop.Until.Bool(r.Context(), r.scope)
+		require.NoError(r, err)
+		if done {
+			out["rounds"], out["reason"], out["best"] = r.scope["round"], EndUntil, r.value(loop.Steps, loop.Result)
+			r.turn = 0
+			return
+		}
+	}
+}
+
+// each goes through the items one after the other; those that fail are noted.
+func (r *rehearsal) each(n *Node, out map[string]any) {
+	items, err := n.Each().Items.Eval(r.Context(), r.scope)
+	require.NoError(r, err)
+	results, failed := []any{}, []any{}
+	for i, item := range items.([]any) {
+		for _, step := range n.Each().Steps {
+			r.forget(step)
+		}
+		r.turn, r.scope["item"], r.scope["index"] = i, item, json.Number(string(rune('0'+i)))
+		r.list(n.Each().Steps)
+		if r.failed != nil {
+			r.log.WriteString("failed: " + r.failed.Error() + "\n")
+			results, failed = append(results, nil), append(failed, map[string]any{"index": r.scope["index"], "message": r.failed.Error()})
+			r.failed = nil
+			continue
+		}
+		results = append(results, r.value(n.Each().Steps, n.Each().Result))
+	}
+	require.LessOrEqual(r, len(failed), n.Each().MaxFailed)
+	delete(r.scope, "item")
+	r.turn, out["results"], out["failed"] = 0, results, failed
+}
+
+// forget removes what a step of the item before gave.
+func (r *rehearsal) forget(n *Node) {
+	delete(r.steps, n.ID())
+	for _, list := range n.Lists {
+		for _, inner := range list.Nodes {
+			r.forget(inner)
+		}
+	}
+}
