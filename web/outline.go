@@ -33,7 +33,7 @@ func outlineLines(program *pipeline.Program, money bool) []outlineLine {
 			})
 			under = ""
 			for _, list := range node.Lists {
-				walk(list.Nodes, caseName(list))
+				walk(list.Nodes, caseName(node, list))
 			}
 		}
 	}
@@ -42,9 +42,18 @@ func outlineLines(program *pipeline.Program, money bool) []outlineLine {
 }
 
 // caseName says under which condition a list of steps runs.
-func caseName(list pipeline.ChildList) string {
-	if list.Key == pipeline.ListOtherwise {
+func caseName(node *pipeline.Node, list pipeline.ChildList) string {
+	switch {
+	case node.Kind() == pipeline.KindParallel:
+		return "Branch: " + list.Name
+	case list.Key == pipeline.ListSteps && node.Kind() == pipeline.KindRepeat:
+		return "In each round"
+	case list.Key == pipeline.ListSteps && node.Kind() == pipeline.KindEach:
+		return "For each item"
+	case list.Key == pipeline.ListOtherwise:
 		return "Otherwise"
+	case list.When == nil:
+		return list.Name
 	}
 	return "If: " + list.Name
 }
@@ -70,6 +79,9 @@ func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
 			names = append(names, "“"+one.Name+"”")
 		}
 		return "Takes the first way whose condition holds: " + strings.Join(append(names, "otherwise"), ", ") + "."
+	}
+	if said := tellFlow(program, node, money); said != "" {
+		return said
 	}
 	return node.Step.Note
 }

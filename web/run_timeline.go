@@ -139,6 +139,8 @@ func (r *runView) because(p passage) ui.Sentence {
 		return r.loopReason(p)
 	case p.Node.Kind() == pipeline.KindParallel:
 		return r.besideReason(p)
+	case p.Node.Kind() == pipeline.KindStop && p.Step.Note != "":
+		return ui.Sentence{ui.Plain("Ended the run: "), ui.Name(p.Step.Note)}
 	case p.Step.Failure != nil && p.Step.State == engine.StepFailed && !p.isGroup():
 		return ui.Sentence{ui.Name(p.Step.Failure.Message)}
 	case p.Step.Chosen != "":

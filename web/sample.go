@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
@@ -79,15 +78,7 @@ func (v *visit) fitting(ctx context.Context, tx tenants.Tx, document pipeline.Do
 			return document, nil
 		}
 	}
-	document.Steps = slices.Clone(document.Steps) // templates are shared
-	for i, step := range document.Steps {
-		if ask, ok := step.With.(*pipeline.Review); ok {
-			own := *ask
-			own.AllowRequester = true
-			document.Steps[i].With = &own
-		}
-	}
-	return document, nil
+	return document.WithRequester(), nil
 }
 
 // startSample starts a run with the sample of a document.

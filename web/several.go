@@ -19,7 +19,24 @@ func (r *runView) sentence() ui.Sentence {
 	if paused := r.pausedSentence(); paused != nil {
 		return paused
 	}
-	return r.News.sentence(r.Now, r.v.zone())
+	out := r.News.sentence(r.Now, r.v.zone())
+	if said := r.stopped(); said != "" {
+		out = append(out, ui.Plain(" It ended early: "), ui.Name(said))
+	}
+	return out
+}
+
+// stopped is what the step said that ended the run early; "" where none did.
+func (r *runView) stopped() string {
+	if r.View.Run.State != engine.RunCompleted {
+		return ""
+	}
+	for _, p := range r.Passages {
+		if p.Node.Kind() == pipeline.KindStop && p.Step != nil && p.Step.State == engine.StepDone {
+			return p.Step.Note
+		}
+	}
+	return ""
 }
 
 // several tells whether more than one branch of the run is open, so that no single step

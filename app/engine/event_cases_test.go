@@ -36,7 +36,7 @@ func TestCaseS06EventThatComesBeforeTheWaitIsTaken(t *testing.T) {
 	require.Zero(t, first.Served+second.Served)
 	close(goOn)
 	p := h.awaitEnd(run)
-	require.Equal(t, `{"outcome":"event","data":"first"}`, h.value(p.Steps[1].Output))
+	require.Equal(t, `{"outcome":"received","data":"first"}`, h.value(p.Steps[1].Output))
 	require.Equal(t, []int{0, 1, 0}, []int{h.event(before.Event.ID).Used, h.event(first.Event.ID).Used, h.event(second.Event.ID).Used})
 }
 
@@ -99,7 +99,7 @@ func TestCaseS13RunStartedAgainGetsTheEventSentAgain(t *testing.T) {
 	before := h.awaitEnd(old)
 	again := h.waiting("", 1, order77)[0]
 	require.Equal(t, 1, h.send("paid", "77", `3`).Served)
-	require.Equal(t, `{"outcome":"event","data":3}`, h.value(h.awaitEnd(again).Steps[0].Output))
+	require.Equal(t, `{"outcome":"received","data":3}`, h.value(h.awaitEnd(again).Steps[0].Output))
 	require.Equal(t, before, h.progress(old))
 	require.Equal(t, 1, h.event(first.Event.ID).Used)
 	require.Zero(t, h.event(extra.Event.ID).Used)

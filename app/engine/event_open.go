@@ -82,7 +82,7 @@ func (e *Engine) expireEvent(ctx context.Context, tx tenants.Tx, due dueWait) er
 	}
 	w := waking{step: due.Step, state: "expired"}
 	if waits := node.Event(); waits != nil && waits.OnDeadline == pipeline.DeadlineContinue {
-		w.output = []byte(`{"outcome":"timeout","data":null}`)
+		w.output = []byte(`{"outcome":"` + pipeline.EventTimeout + `","data":null}`)
 	} else {
 		w.failure = &Failure{Class: ClassExpired, Message: key.words() + " did not come before the deadline."}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"tollgate/app/pipeline"
 	"tollgate/tenants"
 )
 
@@ -63,7 +64,7 @@ func takeQuery(which string) string {
 		SELECT d.event_id, e.output, sha256(e.output) AS digest
 		FROM (SELECT DISTINCT event_id FROM locked) d
 		CROSS JOIN LATERAL (
-			SELECT convert_to('{"outcome":"event","data":', 'UTF8') || e.data || '}'::bytea AS output
+			SELECT convert_to('{"outcome":"` + pipeline.EventReceived + `","data":', 'UTF8') || e.data || '}'::bytea AS output
 			FROM events e WHERE e.tenant_id = $1 AND e.id = d.event_id OFFSET 0
 		) e
 	), taken AS (

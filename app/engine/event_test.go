@@ -81,7 +81,7 @@ func TestEventServesAllThatWaitForIt(t *testing.T) {
 	require.Equal(t, 2, sent.Served)
 	for _, run := range runs[:2] {
 		p := h.awaitEnd(run)
-		require.Equal(t, `{"outcome":"event","data":{"sum": 9007199254740993, "note": "a\u0000b"}}`, h.value(p.Steps[0].Output))
+		require.Equal(t, `{"outcome":"received","data":{"sum": 9007199254740993, "note": "a\u0000b"}}`, h.value(p.Steps[0].Output))
 		require.Equal(t, engine.RunCompleted, p.Run.State)
 	}
 	line := h.event(sent.Event.ID)
@@ -153,7 +153,7 @@ func TestEventThatIsBeingSentAtTheDeadline(t *testing.T) {
 			})
 			require.NoError(t, <-timer)
 			h.work()
-			outcome := map[bool]string{true: `{"outcome":"event","data":1}`, false: `{"outcome":"timeout","data":null}`}[commits]
+			outcome := map[bool]string{true: `{"outcome":"received","data":1}`, false: `{"outcome":"timeout","data":null}`}[commits]
 			require.JSONEq(t, outcome, h.value(h.awaitEnd(run).Run.Result))
 		})
 	}
@@ -244,7 +244,7 @@ func TestOldEventsArePruned(t *testing.T) {
 		}
 		return nil
 	})
-	require.Equal(t, `{"outcome":"event","data":1}`, h.value(h.progress(run).Steps[0].Output), "the run's record stays")
+	require.Equal(t, `{"outcome":"received","data":1}`, h.value(h.progress(run).Steps[0].Output), "the run's record stays")
 }
 
 // However starting, waiting and sending race, no run misses its event: not one that was
@@ -270,7 +270,7 @@ func TestEventsMeetTheirRunsHoweverTheyRace(t *testing.T) {
 	}
 	wg.Wait()
 	for n, run := range runs {
-		require.Equal(t, fmt.Sprintf(`{"outcome":"event","data":%d}`, n), h.value(h.awaitEnd(run).Steps[0].Output))
+		require.Equal(t, fmt.Sprintf(`{"outcome":"received","data":%d}`, n), h.value(h.awaitEnd(run).Steps[0].Output))
 	}
 	require.Equal(t, len(runs), h.count(`SELECT count(*) FROM event_uses`))
 	require.Zero(t, h.count(`SELECT count(*) FROM waits WHERE state = 'open'`))

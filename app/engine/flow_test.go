@@ -389,6 +389,6 @@ func TestEventsWakeItems(t *testing.T) {
 	h.await(run, "one wait", func(p engine.Progress) bool { return len(p.Waits) == 1 })
 	h.exec(`UPDATE waits SET due_at = now() - interval '1 second' WHERE state = 'open'`)
 	p := h.awaitEnd(run)
-	require.JSONEq(t, `["timeout", "event"]`, h.result(p))
+	require.JSONEq(t, `["timeout", "received"]`, h.result(p))
 	h.requireClean(p)
 }

@@ -167,7 +167,7 @@ func (s *simulation) randomWake(r *rand.Rand, row *StepRun) {
 	case r.IntN(5) == 0:
 		s.wakeAt(row, outcome{kind: failed, failure: &Failure{Class: ClassExpired}})
 	case wait.Kind == WaitEvent:
-		s.wakeAt(row, outcome{kind: done, output: []byte(`{"outcome":"event","data":{"a":1}}`)})
+		s.wakeAt(row, outcome{kind: done, output: []byte(`{"outcome":"received","data":{"a":1}}`)})
 	default:
 		verdict := []string{"approved", "rejected"}[r.IntN(2)]
 		s.wakeAt(row, outcome{kind: done, output: []byte(`{"verdict":"` + verdict + `","comment":"","by":"Rita"}`)})
