@@ -33,10 +33,11 @@ func tellFlow(program *pipeline.Program, node *pipeline.Node, money bool) string
 
 // tellRepeat always says all three limits, and what happens at one.
 func tellRepeat(with *pipeline.Repeat, money bool) string {
-	said := fmt.Sprintf("Repeats its steps until a condition holds: at most %s, %s", ui.Plural(int64(with.MaxRounds), "round", "rounds"), ui.Duration(time.Duration(with.MaxTime)))
+	limits := []string{ui.Plural(int64(with.MaxRounds), "round", "rounds"), ui.Duration(time.Duration(with.MaxTime))}
 	if money {
-		said += " and " + ui.Dollars(with.MaxCost)
+		limits = append(limits, ui.Dollars(with.MaxCost))
 	}
+	said := "Repeats its steps until a condition holds, for at most " + ui.List(limits)
 	switch with.AtLimit {
 	case pipeline.LimitBest:
 		said += ". At a limit it goes on with the best round so far."
