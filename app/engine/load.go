@@ -14,38 +14,6 @@ import (
 	"tollgate/tenants"
 )
 
-// claim takes the slice and reads where it stands. One that comes too late to its group
-// goes to the list around, or ends.
-func (d *drive) claim(ctx context.Context, args DriveSlice) error {
-	found := stays
-	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
-		var err error
-		if d.slice, err = claimSlice(ctx, tx, args, d.job.ID(), d.worker.ID); err != nil {
-			return err
-		}
-		if err := d.loadRun(ctx, tx); err != nil {
-			return err
-		}
-		if err := d.loadPosition(ctx, tx); err != nil {
-			return err
-		}
-		late, err := d.late(ctx, tx)
-		if found = stays; late && err == nil {
-			found, err = d.leaveLate(ctx, tx)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case found == leaves:
-		return errEnded
-	case found == movesUp:
-		d.moveUp()
-	}
-	return nil
-}
-
 // late tells that the position was ended by somebody else before the slice came to it: a
 // part was cancelled, or a group was joined, and whoever joined it has gone on.
 func (d *drive) late(ctx context.Context, tx tenants.Tx) (bool, error) {
@@ -66,22 +34,25 @@ func (d *drive) late(ctx context.Context, tx tenants.Tx) (bool, error) {
 	return begun, nil
 }
 
-// loadRun reads the run, its program and its input.
-func (d *drive) loadRun(ctx context.Context, tx tenants.Tx) error {
-	run, err := RunByID(ctx, tx, d.slice.run)
+// loadProgram reads the run's program and its input, as far as the claim did not.
+func (d *drive) loadProgram(ctx context.Context, tx tenants.Tx, first *claimed) error {
+	version, err := pipeline.VersionByNumber(ctx, tx, d.run.PipelineID, d.run.Version)
 	if err != nil {
 		return err
 	}
-	version, err := pipeline.VersionByNumber(ctx, tx, run.PipelineID, run.Version)
-	if err != nil {
-		return err
+	if !first.hasInput() {
+		if first.input, err = Value(ctx, tx, d.run.Input); err != nil {
+			return fmt.Errorf("read a run's input: %w", err)
+		}
 	}
-	input, err := Value(ctx, tx, run.Input)
-	if err != nil {
-		return fmt.Errorf("read a run's input: %w", err)
-	}
-	d.run, d.program = run, version.Program
-	d.scope, err = newScope(run, input.Bytes)
+	return d.understand(version.Program, first.input)
+}
+
+// understand makes the run's program and input ready for decisions.
+func (d *drive) understand(program *pipeline.Program, input Content) error {
+	d.program = program
+	var err error
+	d.scope, err = newScope(d.run, input.Bytes)
 	return err
 }
 
@@ -101,24 +72,14 @@ func newScope(run Run, input []byte) (scope, error) {
 	}, nil
 }
 
-// loadPosition reads the step run where the slice stands, and works out from its state
-// what came out there. An open step run that belongs to the slice is the position even
-// if the slice's row still names an earlier one.
+// loadPosition reads what is around the step run where the slice stands, and works out
+// from its state what came out there.
 func (d *drive) loadPosition(ctx context.Context, tx tenants.Tx) error {
-	rows, err := stepRuns(ctx, tx, `tenant_id = $1 AND slice_id = $2 AND state IN ('running', 'waiting')`, tx.Tenant, d.slice.id)
-	if err != nil {
-		return err
-	}
-	if len(rows) == 0 && !d.slice.step.IsZero() {
-		if rows, err = stepRuns(ctx, tx, `tenant_id = $1 AND id = $2`, tx.Tenant, d.slice.step); err != nil {
-			return err
-		}
-	}
-	if len(rows) == 0 {
+	if d.step == nil {
 		d.outcome.kind = entered
 		return nil
 	}
-	d.step = &rows[0]
+	var err error
 	if d.groups, err = groupsAround(ctx, tx, d.step.Parent); err != nil {
 		return err
 	}

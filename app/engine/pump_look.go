@@ -31,11 +31,11 @@ type ask struct {
 const pumpLock = 0x746f6c6c70756d70
 
 // passSettings are for the transaction of a pass. A pass that gets lost in a crash is
-// made again, so its commit need not wait for the disk; and a process that is frozen in
-// the middle of one must not stop the others.
+// made again, so its commit need not wait for the disk; a process that is frozen in the
+// middle of one must not stop the others; and planning would take longer than looking.
 const passSettings = `
 	SELECT set_config('synchronous_commit', 'off', true), set_config('idle_in_transaction_session_timeout', '2000', true),
-		set_config('lock_timeout', '2000', true)`
+		set_config('lock_timeout', '2000', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
 
 // lookForAsks waits for its turn to pump, and reads the ready slices that could be given
 // a slot, in the order in which tenants are to be served and each tenant's own order.

@@ -67,12 +67,14 @@ func failureFrom(raw []byte) (*Failure, error) {
 	return failure, json.Unmarshal(raw, failure)
 }
 
+const stepRunQuery = `
+	SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
+		failure, note, cost_micros, begun_at, created_at, ended_at
+	FROM step_runs WHERE `
+
 // stepRuns reads step runs by a condition, which may end in an order.
 func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]StepRun, error) {
-	rows, _ := tx.Query(ctx, `
-		SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
-			failure, note, cost_micros, begun_at, created_at, ended_at
-		FROM step_runs WHERE `+where, args...)
+	rows, _ := tx.Query(ctx, stepRunQuery+where, args...)
 	found, err := pgx.CollectRows(rows, scanStepRun)
 	if err != nil {
 		return nil, fmt.Errorf("read step runs: %w", err)

@@ -49,25 +49,6 @@ func (e *Engine) addSlices(ctx context.Context, tx tenants.Tx, born ...slice) er
 // errStale tells that a job's slice has moved on without it.
 var errStale = errors.New("the slice is no longer this job's")
 
-// claimSlice takes a slice for a worker. The same job may claim again after a try of it
-// broke off, since River runs a job once at a time; any other is stale. The commit need
-// not wait for the disk: should a crash undo it, it undoes all that was built on it.
-func claimSlice(ctx context.Context, tx tenants.Tx, args DriveSlice, jobID int64, worker WorkerID) (slice, error) {
-	s := slice{id: args.Slice, fence: args.Fence}
-	err := tx.QueryRow(ctx, `
-		UPDATE slices SET state = 'running', worker_id = $5, claimed_at = now(), job_id = $4
-		WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND (`+stateByKey+` = 'dispatched' OR job_id = $4)
-		RETURNING run_id, step_run_id, wait_id, window_id, semantics, priority, set_config('synchronous_commit', 'off', true)`,
-		tx.Tenant, args.Slice, args.Fence, jobID, worker).Scan(&s.run, &s.step, &s.wait, &s.window, &s.semantics, &s.priority, nil)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return s, errStale
-	}
-	if err != nil {
-		return s, fmt.Errorf("claim a slice: %w", err)
-	}
-	return s, nil
-}
-
 // handOver gives a slice back under the next fence and at step: ready for another slot,
 // or paused where its run pauses. Its old job finds the fence outdated. It returns
 // errStale where the slice was not at fence any more; the transaction must then be given

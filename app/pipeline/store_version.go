@@ -11,6 +11,11 @@ import (
 	"tollgate/tenants"
 )
 
+// KnownVersion is a published version that this process has read before.
+func KnownVersion(tenant tenants.ID, id ID, number int) (Version, bool) {
+	return versions.get(versionKey{tenant, id, number})
+}
+
 // VersionByNumber reads a published version, ready to run.
 func VersionByNumber(ctx context.Context, tx tenants.Tx, id ID, number int) (Version, error) {
 	key := versionKey{tx.Tenant, id, number}
