@@ -59,6 +59,7 @@ func (d *drive) claim(ctx context.Context, args DriveSlice) error {
 func (d *drive) readOn(ctx context.Context, first *claimed) error {
 	found := stays
 	err := d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		d.step = first.position()
 		if err := d.loadProgram(ctx, tx, first); err != nil {
 			return err
 		}
