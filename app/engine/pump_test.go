@@ -203,3 +203,33 @@ func TestNoSlotWithoutAWorker(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, given, "a worker that stops takes no more")
 }
+
+// A list's window is exact: also where items wait for people, leave the window, and come
+// back all at once, never more than "at once" of them are worked on.
+func TestWindowOfAListIsExact(t *testing.T) {
+	t.Parallel()
+	const items, atOnce = 9, 2
+	counter := newCrowdCounter()
+	h := build(t, counter.taking(10*time.Millisecond))
+	h.work()
+	mail := func(id string) string {
+		return `{"id": "` + id + `", "name": "Send", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "{{ item }}", "body": "Hello."}}`
+	}
+	run := h.start(h.publish(fmt.Sprintf(`{"semantics": 2, "name": "Window", "input": [{"name": "n", "type": "list", "of": {"type": "number"}}], "steps": [
+		{"id": "all", "name": "All", "kind": "each", "with": {"items": "input.n", "at_once": %d, "steps": [%s,
+			{"id": "check", "name": "Check", "kind": "review", "with": {"question": "Well?", "people": [{"email": "rita@example.com"}]}}, %s]}}]}`,
+		atOnce, mail("before"), mail("after"))), `{"n": [1,2,3,4,5,6,7,8,9]}`)
+	require.Eventually(t, func() bool {
+		return h.count(`SELECT count(*) FROM waits WHERE state = 'open' AND kind = 'review'`) == items
+	}, 30*time.Second, 5*time.Millisecond, "items that wait for people do not leave the window")
+	h.answerAll()
+	most := 0
+	require.Eventually(t, func() bool {
+		most = max(most, h.count(`SELECT count(*) FROM slices WHERE window_id IS NOT NULL AND state IN ('dispatched', 'running')`))
+		return h.progress(run).Run.State.Final()
+	}, 30*time.Second, 2*time.Millisecond)
+	require.Equal(t, engine.RunCompleted, h.progress(run).Run.State)
+	require.LessOrEqual(t, most, atOnce)
+	require.LessOrEqual(t, counter.mostOf(h.tenant), atOnce)
+	require.Equal(t, 2*items, counter.madeBy(h.tenant))
+}
