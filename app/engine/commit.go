@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tollgate/app/expr"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -81,8 +82,9 @@ type sheet struct {
 	attempts attemptRows
 	waits    waitRows
 	awaited  eventWaits
-	money    []func(*tenants.Batch)
 	flow     flowRows
+	lost     []abandoned // calls whose money only the ledger knows
+	booking  ledger.Booking
 }
 
 // add takes up what one commitment changes. It locks the run: shared while it stays as it
@@ -128,8 +130,10 @@ func (s *sheet) addChange(c *commitment, entry change) {
 	case openWait:
 		s.waits.add(c.run, entry.wait)
 		s.awaited.add(s.tenant, c.run, entry.wait)
-	case settle, hold:
-		s.money = append(s.money, queueMoney(s.tenant, entry))
+	case settle:
+		s.settle(entry)
+	case hold:
+		s.booking.Held = append(s.booking.Held, entry.hold)
 	default:
 		s.flow.add(c, entry, &s.values)
 	}
@@ -149,9 +153,11 @@ func (s *sheet) queue(b *tenants.Batch) {
 	s.flow.queueItems(b, s.tenant)
 	s.attempts.queue(b, s.tenant)
 	s.waits.queue(b, s.tenant)
-	for _, queue := range s.money {
-		queue(b)
+	for _, call := range s.lost {
+		ledger.QueueAbandon(b, ledger.StepRunID(call.step), call.attempt)
+		queueCost(b, s.tenant, call.step)
 	}
+	s.booking.Queue(b)
 	s.awaited.queueTakes(b, s.tenant)
 	s.flow.queueSlices(b, s.tenant)
 	s.leaving.queueLeave(b, s.tenant)

@@ -151,18 +151,15 @@ func (r *waitRows) queue(b *tenants.Batch, tenant tenants.ID) {
 		tenant, r.ids, r.runs, r.steps, r.kinds, r.dues, r.reasons, r.events, r.keys)
 }
 
-// queueMoney gives the statements that reserve or book the money of a call.
-func queueMoney(tenant tenants.ID, entry change) func(*tenants.Batch) {
-	return func(b *tenants.Batch) {
-		switch entry := entry.(type) {
-		case hold:
-			ledger.QueueHold(b, entry.hold)
-		case settle:
-			entry.queue(b)
-			if entry.abandoned != nil {
-				queueCost(b, tenant, entry.abandoned.step)
-			}
-		}
+// settle takes up how a call's money ends.
+func (s *sheet) settle(entry settle) {
+	switch {
+	case entry.settlement != nil:
+		s.booking.Settled = append(s.booking.Settled, *entry.settlement)
+	case entry.abandoned != nil:
+		s.lost = append(s.lost, *entry.abandoned)
+	default:
+		s.booking.Released = append(s.booking.Released, entry.release)
 	}
 }
 

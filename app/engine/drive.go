@@ -227,9 +227,13 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 	})
 }
 
-// asks tells that the commit has to look at rows before it can write all of it.
+// asks tells that a commit has to look at rows before it can write all of it: at people,
+// or at what lost calls left in the ledger.
 func (c *commitment) asks() bool {
 	return slices.ContainsFunc(c.changes, func(entry change) bool {
+		if settle, ok := entry.(settle); ok {
+			return settle.abandoned != nil
+		}
 		_, review := entry.(openReview)
 		return review
 	}) || c.cancels()

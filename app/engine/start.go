@@ -34,82 +34,101 @@ type Started struct {
 // Start begins a run of the pipeline's live version. Where a run with the same key was
 // started before, that run is returned and nothing is changed.
 func (e *Engine) Start(ctx context.Context, tx tenants.Tx, request StartRequest) (Started, error) {
-	if err := lockKey(ctx, tx, request.Key); err != nil {
-		return Started{}, err
+	batch := &tenants.Batch{}
+	queueKeyLock(batch, tx.Tenant, request.Key)
+	earlier := queueRuns(batch, `r.tenant_id = $1 AND r.start_key = $2`, tx.Tenant, request.Key)
+	live := pipeline.QueueLive(batch, tx.Tenant, request.Pipeline)
+	if err := tx.Send(ctx, batch); err != nil {
+		return Started{}, fmt.Errorf("look before a start: %w", err)
 	}
-	if earlier, err := RunByKey(ctx, tx, request.Key); !errors.Is(err, ErrNoRun) {
-		return Started{Run: earlier, Before: true}, err
+	if len(*earlier) > 0 {
+		return Started{Run: (*earlier)[0], Before: true}, nil
 	}
-	run, err := e.start(ctx, tx, request)
+	run, err := e.start(ctx, tx, request, *live)
 	return Started{Run: run}, err
 }
 
-// lockKey makes a second start with the same key wait for the first, instead of
+// queueKeyLock makes a second start with the same key wait for the first, instead of
 // failing on the unique key.
-func lockKey(ctx context.Context, tx tenants.Tx, key string) error {
-	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, tx.Tenant.String()+key)
-	if err != nil {
-		return fmt.Errorf("lock a start's key: %w", err)
-	}
-	return nil
+func queueKeyLock(b *tenants.Batch, tenant tenants.ID, key string) {
+	b.Queue(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, tenant.String()+key)
 }
 
-func (e *Engine) start(ctx context.Context, tx tenants.Tx, request StartRequest) (Run, error) {
-	owner, err := pipeline.ByID(ctx, tx, request.Pipeline)
-	if err != nil {
-		return Run{}, err
-	}
-	if owner.Live == 0 {
+func (e *Engine) start(ctx context.Context, tx tenants.Tx, request StartRequest, live pipeline.Live) (Run, error) {
+	switch {
+	case !live.Found:
+		return Run{}, pipeline.ErrNotFound
+	case live.Version == 0:
 		return Run{}, ErrNotLive
 	}
-	version, err := pipeline.VersionByNumber(ctx, tx, owner.ID, owner.Live)
+	version, err := pipeline.VersionByNumber(ctx, tx, request.Pipeline, live.Version)
 	if err != nil {
 		return Run{}, err
 	}
-	name, err := runName(ctx, version.Program, owner.Name, request.Input)
+	name, err := runName(ctx, version.Program, live.Name, request.Input)
 	if err != nil {
 		return Run{}, err
 	}
-	return e.insertRun(ctx, tx, request, version, name)
-}
-
-func (e *Engine) insertRun(ctx context.Context, tx tenants.Tx, request StartRequest, version pipeline.Version, name string) (Run, error) {
 	if err := e.checkOpenRuns(ctx, tx); err != nil {
 		return Run{}, err
 	}
-	number, err := pipeline.NextRunNumber(ctx, tx, request.Pipeline)
-	if err != nil {
-		return Run{}, err
-	}
-	how, err := e.admit(ctx, tx, request.Pipeline, version.Document.Concurrency)
-	if err != nil {
-		return Run{}, err
-	}
-	id := tenants.NewID[Run]() // made under the pipeline's lock, so that ids have the order of starts
+	return e.count(ctx, tx, request, version, name)
+}
+
+// count gives the run its number, under the lock of its pipeline, and adds it. Unless
+// the pipeline's limit asks for a look in between, that is one round trip: starts of a
+// pipeline wait for each other that long.
+func (e *Engine) count(ctx context.Context, tx tenants.Tx, request StartRequest, version pipeline.Version, name string) (Run, error) {
 	batch := &tenants.Batch{}
-	batch.Queue(`
-		INSERT INTO runs (tenant_id, id, pipeline_id, version, number, name, state, priority, sample, input_digest, started_by, start_key,
-			created_at, failure, ended_by, ended_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		tx.Tenant, id, request.Pipeline, version.Number, number, name, string(how.state), request.priority(), request.Sample,
-		DigestOf(request.Input).bytes(), request.By, request.Key, tx.Now, how.failure.json(), how.endedBy, how.endedAt(tx.Now))
-	queueValue(batch, tx.Tenant, id, mediaJSON, request.Input)
-	for _, file := range request.Files {
-		queueValue(batch, tx.Tenant, id, file.Type, file.Data)
+	pipeline.QueueRunNumber(batch, tx.Tenant, request.Pipeline)
+	limit := version.Document.Concurrency
+	if limit != nil {
+		if err := tx.Send(ctx, batch); err != nil {
+			return Run{}, fmt.Errorf("count a run: %w", err)
+		}
+		batch = &tenants.Batch{}
 	}
-	if err := queueRunCap(batch, id, version.Document); err != nil {
+	how, err := e.admit(ctx, tx, request.Pipeline, limit)
+	if err != nil {
 		return Run{}, err
 	}
-	if how.state == RunRunning {
-		queueSlice(batch, tx.Tenant, slice{
-			id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics, priority: request.priority(),
-		})
-		tx.AfterCommit(e.nudge)
+	started, err := e.queueRun(batch, tx, request, version, name, how)
+	if err != nil {
+		return Run{}, err
 	}
 	if err := tx.Send(ctx, batch); err != nil {
 		return Run{}, fmt.Errorf("start a run: %w", err)
 	}
-	return RunByID(ctx, tx, id)
+	if len(*started) != 1 {
+		return Run{}, ErrNoRun
+	}
+	return (*started)[0], nil
+}
+
+// queueRun adds the run with all that belongs to it, and reads it once more.
+func (e *Engine) queueRun(b *tenants.Batch, tx tenants.Tx, request StartRequest, version pipeline.Version, name string, how entry) (*[]Run, error) {
+	id := tenants.NewID[Run]() // with a limit it is made under the pipeline's lock, so that ids have the order of starts
+	b.Queue(`
+		INSERT INTO runs (tenant_id, id, pipeline_id, version, number, name, state, priority, sample, input_digest, started_by, start_key,
+			created_at, failure, ended_by, ended_at)
+		SELECT $1, $2, $3, $4, p.run_count, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
+		FROM pipelines p WHERE p.tenant_id = $1 AND p.id = $3`,
+		tx.Tenant, id, request.Pipeline, version.Number, name, string(how.state), request.priority(), request.Sample,
+		DigestOf(request.Input).bytes(), request.By, request.Key, tx.Now, how.failure.json(), how.endedBy, how.endedAt(tx.Now))
+	queueValue(b, tx.Tenant, id, mediaJSON, request.Input)
+	for _, file := range request.Files {
+		queueValue(b, tx.Tenant, id, file.Type, file.Data)
+	}
+	if err := queueRunCap(b, id, version.Document); err != nil {
+		return nil, err
+	}
+	if how.state == RunRunning {
+		queueSlice(b, tx.Tenant, slice{
+			id: tenants.NewID[slice](), run: id, semantics: version.Document.Semantics, priority: request.priority(),
+		})
+		tx.AfterCommit(e.nudge)
+	}
+	return queueRuns(b, `r.tenant_id = $1 AND r.id = $2`, tx.Tenant, id), nil
 }
 
 const normalPriority = 2

@@ -176,15 +176,30 @@ func scanPipeline(row pgx.CollectableRow) (Pipeline, error) {
 	return p, nil
 }
 
-// NextRunNumber counts a new run of the pipeline. The row stays locked until the
-// transaction ends, so it is asked for late.
-func NextRunNumber(ctx context.Context, tx tenants.Tx, id ID) (int64, error) {
-	var number int64
-	err := tx.QueryRow(ctx, `
-		UPDATE pipelines SET run_count = run_count + 1 WHERE tenant_id = $1 AND id = $2 RETURNING run_count`,
-		tx.Tenant, id).Scan(&number)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, ErrNotFound
-	}
-	return number, err
+// Live names a pipeline and the number of its live version, 0 for none.
+type Live struct {
+	Found   bool
+	Name    string
+	Version int
+}
+
+// QueueLive asks for the pipeline's live version; the answer is there once the batch was
+// sent.
+func QueueLive(b *tenants.Batch, tenant tenants.ID, id ID) *Live {
+	live := &Live{}
+	b.Queue(`SELECT name, coalesce(live_version, 0) FROM pipelines WHERE tenant_id = $1 AND id = $2`, tenant, id).
+		Query(func(rows pgx.Rows) error {
+			_, err := pgx.ForEachRow(rows, []any{&live.Name, &live.Version}, func() error {
+				live.Found = true
+				return nil
+			})
+			return err
+		})
+	return live
+}
+
+// QueueRunNumber counts a new run of the pipeline: its number is the pipeline's count of
+// runs. The row stays locked until the transaction ends, so it is asked for late.
+func QueueRunNumber(b *tenants.Batch, tenant tenants.ID, id ID) {
+	b.Guarded(`UPDATE pipelines SET run_count = run_count + 1 WHERE tenant_id = $1 AND id = $2 RETURNING 1`, tenant, id)
 }

@@ -130,13 +130,21 @@ func TestAnotherTenantGetsNothing(t *testing.T) {
 			_, err := pipeline.Publish(ctx, tx, id, "", stranger.owner)
 			return err
 		},
-		"count": func(ctx context.Context, tx tenants.Tx) error {
-			_, err := pipeline.NextRunNumber(ctx, tx, id)
-			return err
-		},
 	} {
 		require.ErrorIs(t, stranger.in(call), pipeline.ErrNotFound, what)
 	}
+	require.NoError(t, stranger.in(func(ctx context.Context, tx tenants.Tx) error {
+		batch := &tenants.Batch{}
+		live := pipeline.QueueLive(batch, tx.Tenant, id)
+		require.NoError(t, tx.Send(ctx, batch))
+		require.False(t, live.Found)
+		return nil
+	}))
+	require.True(t, tenants.IsLostRace(stranger.in(func(ctx context.Context, tx tenants.Tx) error {
+		batch := &tenants.Batch{}
+		pipeline.QueueRunNumber(batch, tx.Tenant, id)
+		return tx.Send(ctx, batch)
+	})))
 	require.NoError(t, stranger.in(func(ctx context.Context, tx tenants.Tx) error {
 		all, err := pipeline.List(ctx, tx)
 		require.Empty(t, all)
@@ -198,8 +206,11 @@ func TestRunsAreNumberedWithoutGaps(t *testing.T) {
 	id := h.created(small("Sum", "1"))
 	for want := int64(1); want <= 3; want++ {
 		require.NoError(t, h.in(func(ctx context.Context, tx tenants.Tx) error {
-			got, err := pipeline.NextRunNumber(ctx, tx, id)
-			require.Equal(t, want, got)
+			batch := &tenants.Batch{}
+			pipeline.QueueRunNumber(batch, tx.Tenant, id)
+			require.NoError(t, tx.Send(ctx, batch))
+			counted, err := pipeline.ByID(ctx, tx, id)
+			require.EqualValues(t, want, counted.Runs)
 			return err
 		}))
 	}
