@@ -60,7 +60,7 @@ shots: ## Take pictures of all pages, both widths and themes, into shots/
 
 .PHONY: bench
 bench: ## Measure the engine (MEASURE=W1,W2 some of it), and the pages at 1,000 runs of 20 steps
-	go test ./jobs/bench -count=1 -timeout 2h -v -run 'Measures$$' -args -measure $(or $(MEASURE),W1,W2,W5) -note $(CURDIR)/docs/measures
+	go test ./jobs/bench -count=1 -timeout 2h -v -run 'Measures$$' -args -measure $(or $(MEASURE),W1,W2,W3,W4,W5,W6,W7,W8) -note $(CURDIR)/docs/measures
 	go test ./web -run '^$$' -bench Pages -benchtime 200x
 
 .PHONY: image

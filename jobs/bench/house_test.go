@@ -29,35 +29,65 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{db: dbtest.Open(t)}
+	h := &house{}
+	h.open(t, atOnce{&h.clock})
+	return h
+}
+
+// open makes a database of its own, and a process whose outside calls a caller answers.
+func (h *house) open(t *testing.T, caller engine.Caller) {
+	t.Helper()
+	h.openDatabase(t)
+	h.engine = wire(t, h.db.DB, caller)
+}
+
+func (h *house) openDatabase(t *testing.T) {
+	t.Helper()
+	h.db = dbtest.Open(t)
 	h.tenant, h.owner = h.db.Tenant(t)
 	db, err := tenants.Open(t.Context(), tenants.Config{URL: h.db.URL}) // as many connections as in production
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
 	h.db.DB = db
-	h.wire(t)
+}
+
+// newIdleHouse starts runs and leaves the work to others.
+func newIdleHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{}
+	h.openDatabase(t)
+	h.engine, _ = newEngine(t, h.db.DB, nil)
 	return h
 }
 
-func (h *house) wire(t *testing.T) {
+// wire is an engine with one working process on a database.
+func wire(t *testing.T, db *tenants.DB, caller engine.Caller) *engine.Engine {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	made, outbox := newEngine(t, db, caller)
+	process, err := jobs.Start(t.Context(), jobs.Config{
+		DB: db, Worker: made.NewWorker("bench"), Outbox: outbox, Slices: slots, Log: slog.New(slog.DiscardHandler),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, process.Stop(context.Background())) })
+	return made
+}
+
+func newEngine(t *testing.T, db *tenants.DB, caller engine.Caller) (*engine.Engine, *mail.Outbox) {
+	t.Helper()
 	secret, err := tenants.NewSecret(make([]byte, 32))
 	require.NoError(t, err)
-	inserter, err := jobs.NewInserter(h.db.DB)
+	inserter, err := jobs.NewInserter(db)
 	require.NoError(t, err)
 	outbox, err := mail.New(mail.Config{
 		Sender: mail.Mailbox{}, Inserter: inserter, From: mail.Address{Email: "tollgate@example.com"},
 		Links: mail.Links{Secret: secret, BaseURL: "http://tollgate.example"},
 	})
 	require.NoError(t, err)
-	h.engine = engine.New(engine.Config{
-		DB: h.db.DB, Jobs: inserter, Reviews: review.New(secret, jobs.Invitations{Outbox: outbox}), InputBound: jobs.InputBound, Log: log,
-		Callers: map[pipeline.Kind]engine.Caller{pipeline.KindAI: atOnce{&h.clock}, pipeline.KindEmail: atOnce{&h.clock}},
-	})
-	process, err := jobs.Start(t.Context(), jobs.Config{DB: h.db.DB, Worker: h.engine.NewWorker("bench"), Outbox: outbox, Log: log})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, process.Stop(context.Background())) })
+	return engine.New(engine.Config{
+		DB: db, Jobs: inserter, Reviews: review.New(secret, jobs.Invitations{Outbox: outbox}), InputBound: jobs.InputBound,
+		Callers: map[pipeline.Kind]engine.Caller{pipeline.KindAI: caller, pipeline.KindEmail: caller},
+		Log:     slog.New(slog.DiscardHandler),
+	}), outbox
 }
 
 // atOnce answers every call at once.

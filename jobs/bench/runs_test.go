@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,17 @@ func line(kind pipeline.Kind, steps int) pipeline.Document {
 		}
 		document.Steps = append(document.Steps, step)
 	}
+	return document
+}
+
+// loop goes through ten steps again and again, so many times.
+func loop(rounds int) pipeline.Document {
+	document := line(pipeline.KindEmail, stepsOfRun)
+	document.Name = fmt.Sprintf("%d rounds", rounds)
+	document.Steps = []pipeline.Step{{ID: "again", Name: "Again", Kind: pipeline.KindRepeat, With: &pipeline.Repeat{
+		Steps: document.Steps, Until: "false", MaxRounds: rounds, MaxCost: 1_000_000,
+		MaxTime: pipeline.Duration(time.Hour), Score: "round", AtLimit: pipeline.LimitBest,
+	}}}
 	return document
 }
 
