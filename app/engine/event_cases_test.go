@@ -224,3 +224,85 @@ func TestPromise7WaitingForAnEventIsFree(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, found, "a run that waits for an event is not stuck")
 }
+
+// An event that comes three times while another branch is at work wakes the wait once:
+// the work is not begun again, and the two extra events stay as unused.
+func TestCaseS02EventWakesItsWaitOnly(t *testing.T) {
+	t.Parallel()
+	seen := &calls{}
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	h := build(t, answering(seen, func(int32) {
+		close(begun)
+		<-goOn
+	}))
+	h.work()
+	run := h.start(h.publish(`{"semantics": 2, "name": "Two branches", "steps": [{"id": "both", "name": "Both", "kind": "parallel", "with": {"branches": [
+		{"id": "a", "name": "A", "steps": [{"id": "paid", "name": "Wait", "kind": "event", "with": {"name": "paid", "key": "77"}}]},
+		{"id": "b", "name": "B", "steps": [{"id": "ask", "name": "Ask", "kind": "ai", "with": {"models": ["practice/standard"], "instructions": "Answer.", "prompt": "Hello", "max_tokens": 100}}]}]}}],
+		"result": [{"name": "all", "formula": "steps.both.results"}]}`), `{}`)
+	<-begun
+	h.awaitWait(run, engine.WaitEvent)
+	var used []int
+	for n := range 3 {
+		used = append(used, h.send("paid", "77", fmt.Sprint(n)).Served)
+	}
+	require.Equal(t, []int{1, 0, 0}, used)
+	h.await(run, "the end of the wait", func(p engine.Progress) bool {
+		return len(p.Waits) == 0 && h.count(`SELECT count(*) FROM step_runs WHERE step_id = 'paid' AND state = 'done'`) == 1
+	})
+	close(goOn)
+	h.awaitEnd(run)
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM event_uses`))
+	require.Len(t, seen.byKey, 1)
+	for key, times := range seen.byKey {
+		require.Equal(t, 1, times, key)
+	}
+	h.requireCharges(run, 1)
+	require.Equal(t, `{"outcome":"event","data":0}`, h.outputOf(run, "paid"))
+}
+
+// Two waits of one run for the same event take two events, in their order, whether those
+// come before or after the waits.
+func TestWaitsOfOneRunTakeAnEventEach(t *testing.T) {
+	t.Parallel()
+	wait := func(id string) string {
+		return `{"id": "` + id + `", "name": "` + id + `", "steps": [{"id": "wait_` + id + `", "name": "Wait", "kind": "event", "with": {"name": "paid"}}]}`
+	}
+	document := `{"semantics": 2, "name": "Two waits", "steps": [
+		{"id": "hold", "name": "Hold", "kind": "wait", "with": {"for": "1d"}},
+		{"id": "both", "name": "Both", "kind": "parallel", "with": {"branches": [` + wait("a") + `, ` + wait("b") + `]}}]}`
+	h := build(t, nil)
+	h.work()
+	id := h.publish(document)
+	early, mixed, late := h.start(id, `{}`), h.start(id, `{}`), h.start(id, `{}`)
+	pass := func(run engine.RunID) {
+		h.awaitWait(run, engine.WaitTime)
+		h.exec(fmt.Sprintf(`UPDATE waits SET due_at = now() WHERE run_id = '%s' AND kind = 'time'`, run))
+	}
+	pass(late)
+	h.await(late, "both waits", func(p engine.Progress) bool { return len(p.Waits) == 2 })
+	h.send("paid", "", `1`)
+	h.await(late, "one wait", func(p engine.Progress) bool { return len(p.Waits) == 1 })
+	pass(mixed)
+	h.await(mixed, "one wait", func(p engine.Progress) bool {
+		return len(p.Waits) == 1 && h.count(`SELECT count(*) FROM event_uses WHERE run_id = $1`, mixed) == 1
+	})
+	h.send("paid", "", `2`)
+	pass(early)
+	for _, run := range []engine.RunID{early, mixed, late} {
+		h.awaitEnd(run)
+		require.ElementsMatch(t, []string{`{"outcome":"event","data":1}`, `{"outcome":"event","data":2}`},
+			[]string{h.outputOf(run, "wait_a"), h.outputOf(run, "wait_b")})
+	}
+}
+
+// outputOf is what the only execution of a step handed on.
+func (h *house) outputOf(run engine.RunID, step string) string {
+	h.t.Helper()
+	var digest string
+	err := h.db.Super(h.t).QueryRow(h.t.Context(), `SELECT encode(output_digest, 'hex') FROM step_runs WHERE run_id = $1 AND step_id = $2`, run, step).Scan(&digest)
+	require.NoError(h.t, err)
+	parsed, err := engine.ParseDigest(digest)
+	require.NoError(h.t, err)
+	return h.value(parsed)
+}

@@ -275,3 +275,31 @@ func TestEventsMeetTheirRunsHoweverTheyRace(t *testing.T) {
 	require.Equal(t, len(runs), h.count(`SELECT count(*) FROM event_uses`))
 	require.Zero(t, h.count(`SELECT count(*) FROM waits WHERE state = 'open'`))
 }
+
+// A wait for an event that was lost is found: one that was called off waits on, and what
+// was sent meanwhile reaches it; one that had got its event goes on with it; one that
+// left no trace fails its run in words.
+func TestWatchdogMendsWaitsForEvents(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	stop := h.workUntilStopped()
+	runs := h.waiting("", 3, func(n int) string { return fmt.Sprint(n) })
+	stop()
+	calledOff, served, gone := runs[0], runs[1], runs[2]
+	h.exec(fmt.Sprintf(`UPDATE waits SET state = 'cancelled', closed_at = now() WHERE run_id = '%s'`, calledOff))
+	for n := range runs {
+		h.send("paid", fmt.Sprint(n), fmt.Sprint(n))
+	}
+	h.exec(`UPDATE step_runs SET slice_id = NULL; DELETE FROM slices`)
+	h.exec(fmt.Sprintf(`DELETE FROM waits WHERE run_id = '%s'`, gone))
+	h.age()
+	found, err := h.otherWorker().Watch(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, len(runs))
+	h.work()
+	require.Equal(t, `{"outcome":"event","data":0}`, h.value(h.awaitEnd(calledOff).Steps[0].Output))
+	require.Equal(t, `{"outcome":"event","data":1}`, h.value(h.awaitEnd(served).Steps[0].Output))
+	p := h.awaitEnd(gone)
+	require.Equal(t, engine.RunFailed, p.Run.State)
+	require.Contains(t, p.Run.Failure.Message, "was lost")
+}

@@ -160,16 +160,8 @@ func (w *Worker) repair(ctx context.Context, f Stuck) error {
 func (e *Engine) reviveAt(ctx context.Context, tx tenants.Tx, f Stuck, s slice) error {
 	s.id = tenants.NewID[slice]()
 	if f.Kind == StuckNoWait {
-		if asked, err := reopenReviewWait(ctx, tx, f.Step); asked || err != nil {
+		if waitsOn, err := e.mendWait(ctx, tx, &s); waitsOn || err != nil {
 			return err
-		}
-		s.wait = tenants.NewID[Wait]()
-		_, err := tx.Exec(ctx, `
-			INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, state, reason, closed_at)
-			VALUES ($1, $2, $3, $4, 'retry', 'done', 'The wait was lost; the watchdog set the step going again.', now())`,
-			tx.Tenant, s.wait, s.run, s.step)
-		if err != nil {
-			return fmt.Errorf("replace a lost wait: %w", err)
 		}
 	}
 	if !s.step.IsZero() {
