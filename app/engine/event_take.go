@@ -22,7 +22,9 @@ func (k eventKey) lock(tenant tenants.ID) int64 {
 }
 
 // lockEvents comes before every other lock, so that nobody waits for it who holds one.
-const lockEvents = `SELECT pg_advisory_xact_lock($1)`
+// The statement that takes events is planned once for each connection, with indexes,
+// also where the tables were all but empty then.
+const lockEvents = `SELECT pg_advisory_xact_lock($1), set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
 
 // takeQuery gives waits the events they wait for: the oldest that was sent since the
 // run began and before the wait is due, and that the run has not used. It takes the

@@ -11,6 +11,8 @@
 //	    start to the last commit; once with steps that cost nothing, once with money
 //	    reserved and booked for each
 //	W2  one run of 200 such steps alone: from a step's end to the next one's begin
+//	W4  5,000 runs that wait for an event each: what they take of memory and, idle, of the
+//	    processor; how long one takes to be woken, and all of them by 8 senders
 //	W5  one long run: the pace of its last tenth against that of its first
 //	START  from a start's commit to its first step's begin, on an idle system
 //	W8  W1 and W2 in tables that hold a million finished step runs

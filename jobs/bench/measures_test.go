@@ -89,7 +89,7 @@ func rowsFor(t *testing.T, server string, s size, workloads []string) []*row {
 		case "W3":
 			rows = append(rows, fanned(t, ours, s)...)
 		case "W4":
-			rows = append(rows, parkedRows(t, ours, s)...)
+			rows = append(rows, parkedRows(t, raw, ours, s)...)
 		case "W5":
 			rows = append(rows, growth(t, ours, s)...)
 		case "W6":

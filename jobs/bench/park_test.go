@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -53,13 +54,14 @@ func (h *house) park(t *testing.T, id pipeline.ID, runs, singly int, look time.D
 	keys := h.parkRuns(ctx, t, id, runs)
 	h.rest(ctx, t)
 	p.memory, p.idle = memory()-before, h.clock.meter.load(look)
+	nothingLeft := func() { h.until(ctx, t, `SELECT NOT EXISTS (SELECT 1 FROM slices) AND $1 >= 0`, 0) }
 	for _, key := range keys[:singly] {
-		p.one = append(p.one, h.wakeOne(ctx, t, key))
+		p.one = append(p.one, h.clock.wakeOne(ctx, t, func() error { return h.send(ctx, key) }))
+		nothingLeft()
 	}
-	began, used := time.Now(), h.clock.meter.used()
-	h.wakeAll(ctx, t, keys[singly:])
-	p.all = time.Since(began).Seconds()
-	p.used = (h.clock.meter.used() - used).Seconds() * 1000 / float64(max(runs-singly, 1))
+	p.all, p.used = h.clock.wakeAll(ctx, t, keys[singly:], h.send, func() {
+		h.until(ctx, t, `SELECT count(*) = $1 FROM runs WHERE ended_at IS NULL`, 0)
+	})
 	return p
 }
 
@@ -115,31 +117,32 @@ func (h *house) send(ctx context.Context, key string) error {
 	})
 }
 
-// wakeOne is the time from sending an event to the outside call of the step behind the
-// wait, in milliseconds.
-func (h *house) wakeOne(ctx context.Context, t *testing.T, key string) float64 {
+// wakeOne is the time from a signal to the call of the step behind the wait, in
+// milliseconds.
+func (c *clock) wakeOne(ctx context.Context, t *testing.T, signal func() error) float64 {
 	t.Helper()
-	made, began := h.clock.made(), time.Now()
-	require.NoError(t, h.send(ctx, key))
-	for h.clock.made() == made {
+	made, began := c.made(), time.Now()
+	require.NoError(t, signal())
+	for c.made() == made {
 		require.NoError(t, ctx.Err())
 		time.Sleep(100 * time.Microsecond)
 	}
-	took := h.clock.last().Sub(began)
-	h.until(ctx, t, `SELECT NOT EXISTS (SELECT 1 FROM slices) AND $1 >= 0`, 0)
-	return took.Seconds() * 1000
+	return c.last().Sub(began).Seconds() * 1000
 }
 
-// wakeAll sends all events and waits for the last run's end.
-func (h *house) wakeAll(ctx context.Context, t *testing.T, keys []string) {
+// wakeAll gives all signals and waits for the last run's end. It tells how many seconds
+// that took, and how much processor time for each, in milliseconds.
+func (c *clock) wakeAll(ctx context.Context, t *testing.T, keys []string, signal func(context.Context, string) error, end func()) (seconds, used float64) {
 	t.Helper()
-	group, sending := errgroup.WithContext(ctx)
+	began, before := time.Now(), c.meter.used()
+	group, signalling := errgroup.WithContext(ctx)
 	group.SetLimit(senders)
 	for _, key := range keys {
-		group.Go(func() error { return h.send(sending, key) })
+		group.Go(func() error { return signal(signalling, key) })
 	}
 	require.NoError(t, group.Wait())
-	h.until(ctx, t, `SELECT count(*) = $1 FROM runs WHERE ended_at IS NULL`, 0)
+	end()
+	return time.Since(began).Seconds(), (c.meter.used() - before).Seconds() * 1000 / float64(max(len(keys), 1))
 }
 
 // load is the processor time of this process and the server while nothing is asked of
@@ -163,21 +166,63 @@ func (c *clock) last() time.Time {
 	return c.steps[len(c.steps)-1]
 }
 
-// parkedRows are the figures of W4; the first takes them all.
-func parkedRows(t *testing.T, ours *house, s size) []*row {
+// park keeps as many rows as runs would wait, wakes some one after the other and all
+// others at once: a signal deletes the row and inserts the job that goes on.
+func (c *chain) park(t *testing.T, runs, singly int) parking {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	c.clock.reset(runs)
+	_, err := c.pool.Exec(ctx, `CREATE TABLE IF NOT EXISTS parked (key text PRIMARY KEY)`)
+	require.NoError(t, err)
+	_, err = c.pool.Exec(ctx, `INSERT INTO parked SELECT n::text FROM generate_series(1, $1) n`, runs)
+	require.NoError(t, err)
+	keys := make([]string, runs)
+	for n := range keys {
+		keys[n] = fmt.Sprint(n + 1)
+	}
+	c.ended.Store(0)
+	var p parking
+	for _, key := range keys[:singly] {
+		p.one = append(p.one, c.clock.wakeOne(ctx, t, func() error { return c.signal(ctx, key) }))
+	}
+	p.all, p.used = c.clock.wakeAll(ctx, t, keys[singly:], c.signal, func() {
+		for int(c.ended.Load()) < runs && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	return p
+}
+
+func (c *chain) signal(ctx context.Context, key string) error {
+	return pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `DELETE FROM parked WHERE key = $1`, key); err != nil {
+			return err
+		}
+		_, err := c.client.InsertTx(ctx, tx, chainStep{Run: key, Of: 1}, nil)
+		return err
+	})
+}
+
+// parkedRows are the figures of W4; the first of raw River's and of ours takes them all.
+func parkedRows(t *testing.T, raw *chain, ours *house, s size) []*row {
 	t.Helper()
 	id := ours.publish(t, parkedDocument())
-	ours.park(t, id, max(s.parked/20, 1), 0, 0)
-	var last parking
-	empty := &row{name: fmt.Sprintf("W4 idle, before %d runs are parked", s.parked), unit: "% of a core", mayBeNone: true,
-		take: func() float64 { last = ours.park(t, id, s.parked, min(s.singly, s.parked), s.look); return last.empty }}
-	return []*row{empty,
-		{name: "W4 idle, with them", unit: "% of a core", mayBeNone: true, base: empty, bar: "+ 1 at most", take: func() float64 { return last.idle }},
+	raw.park(t, max(s.parked/20, 1), 0)
+	ours.park(t, id, max(s.parked/20, 1), 0, time.Millisecond)
+	singly := min(s.singly, s.parked)
+	var base, last parking
+	rawOne := &row{name: "W4 raw River, waking one, median", unit: "ms", take: func() float64 { base = raw.park(t, s.parked, singly); return median(base.one) }}
+	rawAll := &row{name: fmt.Sprintf("W4 raw River, waking all, %d senders", senders), unit: "s", take: func() float64 { return base.all }}
+	empty := &row{name: fmt.Sprintf("W4 Tollgate idle, before %d runs are parked", s.parked), unit: "% of a core", mayBeNone: true,
+		take: func() float64 { last = ours.park(t, id, s.parked, singly, s.look); return last.empty }}
+	return []*row{rawOne, rawAll, empty,
+		{name: "W4 idle with them", unit: "% of a core", mayBeNone: true, base: empty, bar: "+ 1 at most", take: func() float64 { return last.idle }},
 		{name: "W4 memory that they take", unit: "MB", mayBeNone: true, bar: "< 10", take: func() float64 { return last.memory }},
-		{name: "W4 waking one, median", unit: "ms", bar: "≤ 5", take: func() float64 { return median(last.one) }},
+		{name: "W4 waking one, median", unit: "ms", base: rawOne, bar: "≤ 5", take: func() float64 { return median(last.one) }},
 		{name: "W4 waking one, 95 %", unit: "ms", bar: "≤ 25", take: func() float64 { return percentile(last.one, 95) }},
-		{name: fmt.Sprintf("W4 waking all, %d senders", senders), unit: "s", bar: "≤ 6", take: func() float64 { return last.all }},
-		{name: "W4 waking all, processor", unit: "ms/run", take: func() float64 { return last.used }},
+		{name: fmt.Sprintf("W4 waking all, %d senders", senders), unit: "s", base: rawAll, bar: "≤ 6", take: func() float64 { return last.all }},
+		{name: "W4 waking all, processor", unit: "ms/run", mayBeNone: true, take: func() float64 { return last.used }},
 	}
 }
 
