@@ -258,7 +258,7 @@ func TestCaseS02EventWakesItsWaitOnly(t *testing.T) {
 		require.Equal(t, 1, times, key)
 	}
 	h.requireCharges(run, 1)
-	require.Equal(t, `{"outcome":"event","data":0}`, h.outputOf(run, "paid"))
+	require.Equal(t, `{"outcome":"received","data":0}`, h.outputOf(run, "paid"))
 }
 
 // Two waits of one run for the same event take two events, in their order, whether those
@@ -291,7 +291,7 @@ func TestWaitsOfOneRunTakeAnEventEach(t *testing.T) {
 	pass(early)
 	for _, run := range []engine.RunID{early, mixed, late} {
 		h.awaitEnd(run)
-		require.ElementsMatch(t, []string{`{"outcome":"event","data":1}`, `{"outcome":"event","data":2}`},
+		require.ElementsMatch(t, []string{`{"outcome":"received","data":1}`, `{"outcome":"received","data":2}`},
 			[]string{h.outputOf(run, "wait_a"), h.outputOf(run, "wait_b")})
 	}
 }
