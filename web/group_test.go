@@ -93,11 +93,12 @@ func TestShortValues(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]string{
 		``: "", `null`: "", `{}`: "", `[]`: "0 entries", `[1,2]`: "2 entries", `[1,2`: "A list", `"a  b\nc"`: "a b c", `12.50`: "12.50", `true`: "yes",
-		`{"a":"x","b":{"c":1},"d":2,"e":false,"f":"not"}`:                   "x · 2 · no",
-		`{"price":{"amount":1234.5,"currency":"CHF"},"who":"Ana"`:           "CHF 1,234.5 · Ana",
-		`{"a":"` + strings.Repeat("ä", 60) + `"}`:                           strings.Repeat("ä", 20) + "…",
-		`{"long":"cut off in the mid`:                                       "",
-		`{"n":123456789012345678901234567890.123456789, "x": "y", "z": "w"`: "123456789012345678901234567890.123456789 · y · w",
+		`{"a":"x","b":{"c":1},"d":2,"e":false,"f":"not"}`:                        "x · not · 2",
+		`{"amount":"420.00","invoice":"R-1","ordered":"400","supplier":"Schön"}`: "R-1 · Schön · 420.00",
+		`{"price":{"amount":1234.5,"currency":"CHF"},"who":"Ana"`:                "Ana · CHF 1,234.5",
+		`{"a":"` + strings.Repeat("ä", 60) + `"}`:                                strings.Repeat("ä", 20) + "…",
+		`{"long":"cut off in the mid`:                                            "",
+		`{"n":123456789012345678901234567890.123456789, "x": "y", "z": "w"`:      "y · w · 123456789012345678901234567890.123456789",
 	} {
 		require.Equal(t, want, shortValue([]byte(value)), value)
 	}

@@ -267,8 +267,9 @@ func (doneJob) LastError() string { return "" }
 // answers stands for the world outside: model providers and mail servers. It says what
 // it was told to say.
 type answers struct {
-	mu    sync.Mutex
-	reply engine.Reply
+	mu      sync.Mutex
+	reply   engine.Reply
+	recites bool
 }
 
 func (a *answers) say(reply engine.Reply) {
@@ -277,10 +278,22 @@ func (a *answers) say(reply engine.Reply) {
 	a.reply = reply
 }
 
-func (a *answers) Call(context.Context, engine.Call) engine.Reply {
+// recite makes it answer with what the sample recorded, where there is something.
+func (a *answers) recite() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.reply
+	a.recites = true
+}
+
+func (a *answers) Call(_ context.Context, call engine.Call) engine.Reply {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reply := a.reply
+	var ask engine.AIInput
+	if a.recites && json.Unmarshal(call.Input, &ask) == nil && ask.Sample != nil {
+		reply.Output = ask.Sample
+	}
+	return reply
 }
 
 // invitations puts the mails of reviews into the outbox.

@@ -98,10 +98,26 @@ func (r *runView) row(p passage) ui.TimelineStep {
 	if p.Size != nil {
 		row.Strip = strip(*p.Size)
 	}
-	if p.Step != nil && r.v.maySeeMoney() && p.Step.CostMicros > 0 {
-		row.Cost = ui.Dollars(p.Step.CostMicros)
+	if cost := r.costOf(p); cost > 0 && r.v.maySeeMoney() {
+		row.Cost = ui.Dollars(cost)
 	}
 	return row
+}
+
+// costOf is what a row cost; branches side by side cost together what each does.
+func (r *runView) costOf(p passage) int64 {
+	if p.Step == nil {
+		return 0
+	}
+	cost := p.Step.CostMicros
+	if p.Node.Kind() == pipeline.KindParallel && !p.isPart() && cost == 0 {
+		for _, lane := range r.lanesOf(p) {
+			if lane.Step != nil {
+				cost += lane.Step.CostMicros
+			}
+		}
+	}
+	return cost
 }
 
 // address is the panel of a step, or the page of a round or branch.

@@ -12,6 +12,7 @@ import (
 // How much of a value stands on one line.
 const (
 	shortParts = 3
+	mostParts  = 12 // that are looked at
 	shortPart  = 40
 	shortLine  = 90
 )
@@ -25,14 +26,7 @@ func shortValue(value []byte) string {
 	}
 	switch value[0] {
 	case '{':
-		var parts []string
-		eachPart(value, func(_ string, part json.RawMessage) bool {
-			if words := shortPartOf(part); words != "" {
-				parts = append(parts, words)
-			}
-			return len(parts) < shortParts
-		})
-		return firstOf(strings.Join(parts, " · "), shortLine)
+		return firstOf(strings.Join(tellingParts(value), " · "), shortLine)
 	case '[':
 		var list []json.RawMessage
 		if json.Unmarshal(value, &list) != nil {
@@ -41,6 +35,26 @@ func shortValue(value []byte) string {
 		return ui.Plural(int64(len(list)), "entry", "entries")
 	}
 	return firstOf(shortPartOf(value), shortLine)
+}
+
+// tellingParts are the parts of a record that people know it by: two texts first, such as
+// a number and a name, then figures. The rows of a table have their columns in the order
+// of the alphabet, which says nothing.
+func tellingParts(record []byte) []string {
+	var names, rest []string
+	eachPart(record, func(_ string, part json.RawMessage) bool {
+		words := shortPartOf(part)
+		switch {
+		case words == "":
+		case part[0] == '"' && len(names) < 2 && strings.ContainsFunc(words, unicode.IsLetter):
+			names = append(names, words)
+		default:
+			rest = append(rest, words)
+		}
+		return len(names)+len(rest) < mostParts
+	})
+	parts := append(names, rest...)
+	return parts[:min(len(parts), shortParts)]
 }
 
 // shortPartOf tells a part that is a text, a number, yes or no, or money; other parts

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -75,44 +76,74 @@ func GroupOf(ctx context.Context, tx tenants.Tx, id RunID, group StepRunID, filt
 }
 
 func (g *GroupView) readParts(ctx context.Context, tx tenants.Tx, filter PartFilter) error {
-	standings, order, err := chooseParts(ctx, tx, g.Run.ID, g.Group.ID, filter)
+	rows, err := g.choose(ctx, tx, filter)
 	if err != nil {
 		return err
 	}
-	if g.More = len(order) > filter.Limit; g.More {
-		order = order[:filter.Limit]
-	}
-	rows, err := stepRuns(ctx, tx, `tenant_id = $1 AND id = ANY ($2) ORDER BY turn`, tx.Tenant, order)
-	if err != nil {
-		return err
+	if g.More = len(rows) > filter.Limit; g.More {
+		rows = rows[:filter.Limit]
 	}
 	for _, row := range rows {
-		g.Parts = append(g.Parts, PartLine{Part: row, Standing: standings[row.ID]})
+		g.Parts = append(g.Parts, PartLine{Part: row})
 	}
 	if err := readValues(ctx, tx, g.Parts); err != nil {
 		return err
 	}
-	return readAt(ctx, tx, g.Run.ID, g.Parts)
+	if err := readAt(ctx, tx, g.Run.ID, g.Parts); err != nil {
+		return err
+	}
+	var ids []StepRunID
+	for _, row := range rows {
+		ids = append(ids, row.ID)
+	}
+	costs, err := partCosts(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	for i := range g.Parts {
+		g.Parts[i].Standing, g.Parts[i].Part.CostMicros = g.Parts[i].standing(), costs[g.Parts[i].Part.ID]
+	}
+	return nil
 }
 
-// chooseParts gives the ids that a filter chooses, one more than its limit where there
-// are more, and how each stands.
-func chooseParts(ctx context.Context, tx tenants.Tx, run RunID, group StepRunID, filter PartFilter) (map[StepRunID]StandingState, []StepRunID, error) {
-	rows, _ := tx.Query(ctx, partStandings+`
-		SELECT id, standing FROM parts WHERE ($4 = '' OR standing = $4) AND turn >= $5 ORDER BY turn LIMIT $6`,
-		tx.Tenant, run, []StepRunID{group}, filter.Standing, filter.From, filter.Limit+1)
-	standings := map[StepRunID]StandingState{}
-	var order []StepRunID
-	var id StepRunID
-	var standing StandingState
-	_, err := pgx.ForEachRow(rows, []any{&id, &standing}, func() error {
-		standings[id], order = standing, append(order, id)
-		return nil
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the parts of a group: %w", err)
+// standing is how the part stands, by its own state or by what it waits for.
+func (p PartLine) standing() StandingState {
+	for standing, states := range endedAs {
+		if slices.Contains(states, p.Part.State) {
+			return standing
+		}
 	}
-	return standings, order, nil
+	if p.Wait == nil {
+		return StandingRunning
+	}
+	return standing(RunRunning, StepWaiting, p.Wait.Kind)
+}
+
+// endedAs are the standings that a part's own state tells, without a look inside it.
+var endedAs = map[StandingState][]StepState{
+	StandingCompleted: {StepDone}, StandingFailed: {StepFailed}, StandingQueued: {StepQueued}, StandingCancelled: {StepCancelled, StepSkipped},
+}
+
+// choose reads the parts that a filter chooses, one more than its limit where there are
+// more.
+func (g *GroupView) choose(ctx context.Context, tx tenants.Tx, filter PartFilter) ([]StepRun, error) {
+	states, told := endedAs[filter.Standing]
+	switch {
+	case told:
+		return stepRuns(ctx, tx, `tenant_id = $1 AND parent_id = $2 AND turn >= $3 AND state = ANY ($4) ORDER BY turn LIMIT $5`,
+			tx.Tenant, g.Group.ID, filter.From, states, filter.Limit+1)
+	case filter.Standing == "":
+		return stepRuns(ctx, tx, `tenant_id = $1 AND parent_id = $2 AND turn >= $3 ORDER BY turn LIMIT $4`,
+			tx.Tenant, g.Group.ID, filter.From, filter.Limit+1)
+	}
+	rows, _ := tx.Query(ctx, partStandings+`
+		SELECT id FROM parts WHERE standing = $4 AND turn >= $5 ORDER BY turn LIMIT $6`,
+		tx.Tenant, g.Run.ID, []StepRunID{g.Group.ID}, filter.Standing, filter.From, filter.Limit+1)
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[StepRunID])
+	if err != nil {
+		return nil, fmt.Errorf("list the parts of a group: %w", err)
+	}
+	return stepRuns(ctx, tx, `tenant_id = $1 AND id = ANY ($2) ORDER BY turn`, tx.Tenant, ids)
 }
 
 // readValues adds to items the beginning of what they are about.

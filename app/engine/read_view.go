@@ -104,10 +104,13 @@ func (v *View) readSteps(ctx context.Context, tx tenants.Tx) error {
 	if v.Steps, err = v.shown(ctx, tx); err != nil {
 		return err
 	}
-	var all, lists []StepRunID
+	var all, lists, parts []StepRunID
 	var outputs []Digest
 	for _, step := range v.Steps {
 		all = append(all, step.ID)
+		if IsPart(step.Kind) {
+			parts = append(parts, step.ID)
+		}
 		switch step.Kind {
 		case pipeline.KindEach:
 			lists = append(lists, step.ID)
@@ -118,6 +121,9 @@ func (v *View) readSteps(ctx context.Context, tx tenants.Tx) error {
 	if v.Outputs, err = beginnings(ctx, tx, outputs); err != nil {
 		return err
 	}
+	if err := v.readCosts(ctx, tx, parts); err != nil {
+		return err
+	}
 	if v.Groups, err = groupSizes(ctx, tx, v.Run.ID, lists); err != nil {
 		return err
 	}
@@ -125,6 +131,24 @@ func (v *View) readSteps(ctx context.Context, tx tenants.Tx) error {
 		return err
 	}
 	v.Open, err = branchesOf(ctx, tx, v.Run.ID)
+	return err
+}
+
+// readCosts adds to the rounds and branches that are shown, and to the part itself, what
+// was spent in them.
+func (v *View) readCosts(ctx context.Context, tx tenants.Tx, parts []StepRunID) error {
+	if v.Part != nil {
+		parts = append(parts, v.Part.ID)
+	}
+	costs, err := partCosts(ctx, tx, parts)
+	for i := range v.Steps {
+		if cost, ok := costs[v.Steps[i].ID]; ok {
+			v.Steps[i].CostMicros = cost
+		}
+	}
+	if v.Part != nil {
+		v.Part.CostMicros = costs[v.Part.ID]
+	}
 	return err
 }
 

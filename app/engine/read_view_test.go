@@ -45,8 +45,8 @@ func (h *house) fillItems(run engine.RunID, n int) {
 			SELECT tenant_id, gen_random_uuid(), run_id, id, 'odd', 'branch', 'steps', 'running', 'yes' FROM items WHERE turn % 10 = 6
 			RETURNING *
 		), asks AS (
-			INSERT INTO step_runs (tenant_id, id, run_id, parent_id, step_id, kind, list, state)
-			SELECT tenant_id, gen_random_uuid(), run_id, id, 'ask', 'review', 'yes', 'waiting' FROM odds
+			INSERT INTO step_runs (tenant_id, id, run_id, parent_id, step_id, kind, list, state, cost_micros)
+			SELECT tenant_id, gen_random_uuid(), run_id, id, 'ask', 'review', 'yes', 'waiting', 700 FROM odds
 			RETURNING *
 		), values AS (
 			INSERT INTO stored_values (tenant_id, digest, size, media_type, content)
@@ -129,6 +129,7 @@ func TestPartsOfAGroup(t *testing.T) {
 			turns = append(turns, part.Part.Turn)
 			require.Equal(t, engine.StandingPerson, part.Standing)
 			require.Equal(t, "ask", part.At.StepID)
+			require.EqualValues(t, 700, part.Part.CostMicros, "of the step inside the decision")
 			require.Equal(t, engine.WaitReview, part.Wait.Kind)
 			from = part.Part.Turn + 1
 		}
@@ -152,6 +153,7 @@ func TestPartsOfAGroup(t *testing.T) {
 	require.Equal(t, list, inside.Around[0].ID)
 	require.ElementsMatch(t, []string{"look", "odd", "ask"}, []string{inside.Steps[0].StepID, inside.Steps[1].StepID, inside.Steps[2].StepID})
 	require.Len(t, inside.Waits, 1)
+	require.EqualValues(t, 700, inside.Part.CostMicros)
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
 		for step := range inside.Waits {
 			place, err := engine.PlaceOf(ctx, tx, run, step)
