@@ -31,6 +31,7 @@ const (
 	capsEvery  = 3 * time.Second
 	sweepEvery = 30 * time.Second
 	tidyEvery  = 10 * time.Minute
+	youngEvery = time.Second
 )
 
 // tickLimit bounds one tick, so that a database that hangs cannot silence the others.
@@ -57,6 +58,7 @@ func startTicks(config Config, jobs *Client) *ticker {
 		_, err := ledger.ExpireHolds(ctx, config.DB)
 		return err
 	})
+	t.run(ctx, config.Log, "young tables", youngEvery, counted(worker.AnalyzeYoung))
 	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)
 	})

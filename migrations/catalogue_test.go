@@ -136,6 +136,7 @@ var catalogueChecks = []catalogueCheck{{
 		UNION ALL SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
 		AND (relkind = 'm' OR relkind = 'v' AND NOT coalesce(reloptions @> ARRAY['security_invoker=true'], false))`,
 	mistake: `CREATE VIEW all_runs AS SELECT id FROM runs`,
+	allowed: map[string]string{"analyze_young_tables()": "only an owner may analyse; it takes nothing, gives a number, and reads no row for anybody"},
 }, {
 	rule: "the serving roles are plain and in no other role of ours",
 	offenders: `SELECT r.rolname FROM pg_roles r

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
-	"tollgate/app/expr"
-	"tollgate/app/pipeline"
 	"tollgate/tenants"
 )
 
@@ -24,13 +21,51 @@ func (d *drive) atList(ctx context.Context, tx tenants.Tx) (arrival, error) {
 	if d.outcome.lost.count > list.MaxFailed || len(d.block) > 0 {
 		return stays, nil
 	}
-	if tooMany, err := d.surplus(ctx, tx, list.AtOnce); tooMany || err != nil {
+	there, tooMany, err := d.surplus(ctx, tx, list.AtOnce)
+	if tooMany || err != nil {
 		return leaves, err
 	}
-	if err := d.takeItems(ctx, tx, list.AtOnce); err != nil || len(d.block) > 0 {
+	if err := d.takeItems(ctx, tx, list.AtOnce); err != nil {
 		return stays, err
 	}
+	if len(d.block) > 0 {
+		return stays, d.grow(ctx, tx, max(there, 1), list.AtOnce)
+	}
 	return d.leaveList(ctx, tx)
+}
+
+// grow sets as many slices more going in the list as there are, while items are left and
+// all of those that are there have their slots.
+func (d *drive) grow(ctx context.Context, tx tenants.Tx, there, atOnce int) error {
+	if there >= atOnce {
+		return nil
+	}
+	alone, err := tx.Exec(ctx, `
+		SELECT 1 FROM step_runs WHERE tenant_id = $1 AND id = $2 FOR NO KEY UPDATE SKIP LOCKED`, tx.Tenant, d.step.ID)
+	if err != nil {
+		return fmt.Errorf("lock a list: %w", err)
+	}
+	if alone.RowsAffected() == 0 {
+		return nil // somebody else sees to it
+	}
+	var left int
+	err = tx.QueryRow(ctx, `
+		SELECT count(*) FROM (
+			SELECT 1 FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'queued' AND slice_id IS NULL AND turn > $3 LIMIT $4) untaken
+		WHERE NOT EXISTS (SELECT 1 FROM slices WHERE tenant_id = $1 AND window_id = $2 AND state IN ('ready', 'dispatched'))`,
+		tx.Tenant, d.step.ID, d.took.last, min(there, atOnce-there)).Scan(&left)
+	if err != nil {
+		return fmt.Errorf("look who is in a list: %w", err)
+	}
+	if left == 0 {
+		return nil
+	}
+	born := make([]slice, left)
+	for i := range born {
+		born[i] = slice{id: tenants.NewID[slice](), run: d.run.ID, step: d.step.ID, window: d.step.ID,
+			semantics: d.slice.semantics, priority: d.slice.priority}
+	}
+	return d.addSlices(ctx, tx, born...)
 }
 
 // lostIn counts the items that failed, up to one more than may, and reads the first.
@@ -54,24 +89,24 @@ func lostIn(ctx context.Context, tx tenants.Tx, list StepRunID, may int) (lostIt
 // inWindow counts the slices of a list's window.
 const inWindow = `SELECT count(*) FROM slices WHERE tenant_id = $1 AND window_id = $2`
 
-// surplus ends the slice where the list has more than may go at once: others were woken
-// behind waits, and come first. The lock keeps two from leaving for each other.
-func (d *drive) surplus(ctx context.Context, tx tenants.Tx, atOnce int) (bool, error) {
+// surplus counts the slices of the list, and ends this one where they are more than may go
+// at once: others were woken behind waits, and come first. The lock keeps two from leaving
+// for each other.
+func (d *drive) surplus(ctx context.Context, tx tenants.Tx, atOnce int) (there int, ends bool, err error) {
 	for _, lock := range []bool{false, true} {
 		if lock {
 			if _, err := d.lockGroup(ctx, tx); err != nil {
-				return false, err
+				return 0, false, err
 			}
 		}
-		var n int
-		if err := tx.QueryRow(ctx, inWindow, tx.Tenant, d.step.ID).Scan(&n); err != nil {
-			return false, fmt.Errorf("count a list's slices: %w", err)
+		if err := tx.QueryRow(ctx, inWindow, tx.Tenant, d.step.ID).Scan(&there); err != nil {
+			return 0, false, fmt.Errorf("count a list's slices: %w", err)
 		}
-		if n <= atOnce {
-			return false, nil
+		if there <= atOnce {
+			return there, false, nil
 		}
 	}
-	return true, d.dropSlice(ctx, tx)
+	return there, true, d.dropSlice(ctx, tx)
 }
 
 // lockGroup makes the slices that leave a group do so one after the other.
@@ -113,105 +148,3 @@ func (d *drive) leaveList(ctx context.Context, tx tenants.Tx) (arrival, error) {
 	}
 	return movesUp, err
 }
-
-// A slice takes on as many items as it ended in blockTime, so that none of them waits
-// long for it while others are idle, and never more than maxBlock.
-const (
-	blockTime = 50 * time.Millisecond
-	maxBlock  = 16
-)
-
-// blockSize is how many items the slice may take on, by how fast it ended the last ones.
-func (d *drive) blockSize() int {
-	taken, since := d.taken, time.Since(d.tookOn)
-	d.tookOn = time.Now()
-	if taken == 0 || since <= 0 {
-		return 1
-	}
-	return max(1, min(maxBlock, int(blockTime*time.Duration(taken)/since)))
-}
-
-// takeItems takes on the next queued items: in order, and no more than half of what is
-// left for each of those that may go at once.
-func (d *drive) takeItems(ctx context.Context, tx tenants.Tx, atOnce int) error {
-	rows, _ := tx.Query(ctx, `
-		WITH next AS (
-			SELECT id FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'queued' AND slice_id IS NULL
-			ORDER BY turn LIMIT greatest(1, least($4, (
-				(SELECT max(turn) + 1 FROM step_runs WHERE tenant_id = $1 AND parent_id = $2) -
-				(SELECT turn FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'queued' AND slice_id IS NULL ORDER BY turn LIMIT 1)
-			) / (2 * $5))) FOR UPDATE SKIP LOCKED
-		), taken AS (
-			UPDATE step_runs s SET slice_id = $3 FROM next n WHERE s.tenant_id = $1 AND s.id = n.id RETURNING s.id, s.turn, s.input_digest
-		)
-		SELECT t.id, t.turn, t.input_digest, v.content FROM taken t
-		LEFT JOIN stored_values v ON v.tenant_id = $1 AND v.digest = t.input_digest ORDER BY t.turn`,
-		tx.Tenant, d.step.ID, d.slice.id, d.blockSize(), atOnce)
-	block, err := d.scanItems(rows)
-	if err != nil {
-		return err
-	}
-	if len(block) == 0 {
-		return nil
-	}
-	d.block, d.taken = block, len(block)
-	return d.stillOurs(ctx, tx)
-}
-
-// scanItems reads items with their values, as far as those are kept in one piece.
-func (d *drive) scanItems(rows pgx.Rows) ([]StepRun, error) {
-	var block []StepRun
-	one := StepRun{Parent: d.step.ID, StepID: d.step.StepID, Kind: KindItem, List: pipeline.ListSteps, State: StepQueued, Attempt: 1, Slice: d.slice.id}
-	var digest, content []byte
-	_, err := pgx.ForEachRow(rows, []any{&one.ID, &one.Turn, &digest, &content}, func() error {
-		one.Input = digestFrom(digest)
-		block = append(block, one)
-		if content == nil {
-			return nil
-		}
-		var err error
-		d.scope.items[one.ID], err = expr.DecodeJSON(content)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("take on items: %w", err)
-	}
-	return block, nil
-}
-
-// stillOurs makes what was taken on void where the slice has moved on without us.
-func (d *drive) stillOurs(ctx context.Context, tx tenants.Tx) error {
-	var ours bool
-	err := tx.QueryRow(ctx, `
-		SELECT true FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND `+stateByKey+` = 'running' FOR SHARE`,
-		tx.Tenant, d.slice.id, d.slice.fence).Scan(&ours)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errStale
-	}
-	if err != nil {
-		return fmt.Errorf("look at a slice: %w", err)
-	}
-	return nil
-}
-
-// loadBlock reads the items that the slice has taken on and not begun.
-func (d *drive) loadBlock(ctx context.Context, tx tenants.Tx) error {
-	if d.slice.window.IsZero() {
-		return nil
-	}
-	var err error
-	d.block, err = stepRuns(ctx, tx, `tenant_id = $1 AND slice_id = $2 AND state = 'queued' ORDER BY turn`, tx.Tenant, d.slice.id)
-	return err
-}
-
-// releaseBlock gives back the items that the slice has taken on and not begun.
-func releaseBlock(ctx context.Context, tx tenants.Tx, id SliceID) error {
-	_, err := tx.Exec(ctx, releaseQuery, tx.Tenant, []SliceID{id})
-	if err != nil {
-		return fmt.Errorf("give items back: %w", err)
-	}
-	return nil
-}
-
-// releaseQuery gives back the items that the slices $2 have taken on and not begun.
-const releaseQuery = `UPDATE step_runs SET slice_id = NULL WHERE tenant_id = $1 AND slice_id = ANY ($2) AND state = 'queued'`

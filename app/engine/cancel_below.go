@@ -38,9 +38,10 @@ func (d *drive) endBelow(ctx context.Context, tx tenants.Tx, groups []StepRunID)
 		WITH RECURSIVE below AS (
 			SELECT id FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id = ANY ($5) AND state IN ('queued', 'running', 'waiting')
 			UNION
-			SELECT s.id FROM below b JOIN step_runs s ON s.tenant_id = $1 AND s.run_id = $2 AND s.parent_id = b.id AND s.state IN ('queued', 'running', 'waiting')
+			SELECT s.id FROM below b CROSS JOIN LATERAL (
+				SELECT id FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id = b.id AND state IN ('queued', 'running', 'waiting') OFFSET 0) s
 		), open AS (
-			SELECT id, state, false AS fails FROM step_runs WHERE tenant_id = $1 AND id IN (SELECT id FROM below) ORDER BY id FOR UPDATE
+			SELECT id, state, false AS fails FROM step_runs WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM below)) ORDER BY id FOR UPDATE
 		)`+endQuery, tx.Tenant, d.run.ID, nil, outside, groups)
 	ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[endedStep])
 	if err != nil {
@@ -80,9 +81,11 @@ func (d *drive) slicesBelow(ctx context.Context, tx tenants.Tx, groups []StepRun
 		), at AS (
 			SELECT id AS slice_id, step_run_id AS id FROM others
 			UNION
-			SELECT o.id, p.id FROM others o JOIN step_runs p ON p.slice_id = o.id AND p.state IN ('running', 'waiting')
+			SELECT o.id, p.id FROM others o CROSS JOIN LATERAL (
+				SELECT id FROM step_runs WHERE slice_id = o.id AND state IN ('running', 'waiting') OFFSET 0) p
 			UNION
-			SELECT a.slice_id, p.parent_id FROM at a JOIN step_runs p ON p.tenant_id = $1 AND p.id = a.id WHERE p.parent_id IS NOT NULL
+			SELECT a.slice_id, p.parent_id FROM at a CROSS JOIN LATERAL (
+				SELECT parent_id FROM step_runs WHERE tenant_id = $1 AND id = a.id AND parent_id IS NOT NULL LIMIT 1) p
 		) SELECT DISTINCT slice_id FROM at WHERE id = ANY ($3) ORDER BY 1`, tx.Tenant, d.run.ID, groups, d.slice.id)
 	found, err := pgx.CollectRows(rows, pgx.RowTo[SliceID])
 	if err != nil {

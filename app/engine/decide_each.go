@@ -10,8 +10,12 @@ import (
 	"tollgate/app/pipeline"
 )
 
-// beginEach begins a list: a queued row for every item, and as many slices to take them
-// on as may run at once. No items give no results.
+// firstSlices is how many slices a list begins with at most. They set others going as
+// long as there are slots for them, so that none is made that never gets one.
+const firstSlices = 16
+
+// beginEach begins a list: a queued row for every item, and slices to take them on. No
+// items give no results.
 func (d *decider) beginEach(node *pipeline.Node, group *frame) error {
 	list := node.Each()
 	if err := d.see(at(node, group), list.Items.Refs()); err != nil {
@@ -29,7 +33,7 @@ func (d *decider) beginEach(node *pipeline.Node, group *frame) error {
 	row.AtOnce = list.AtOnce
 	all := d.openGroup(row, group)
 	d.add(insertItems{group: all.row, ids: d.newIDs(len(values)), values: values})
-	for range min(list.AtOnce, len(values)) - 1 {
+	for range min(list.AtOnce, len(values), firstSlices) - 1 {
 		d.fork(all.row.ID, all.row.ID)
 	}
 	d.arriveAt(all)

@@ -38,8 +38,7 @@ type drive struct {
 	steps   int
 
 	block    []StepRun // items that the slice has taken on and not begun
-	taken    int       // how many those were
-	tookOn   time.Time // when it took them on
+	took     taking    // how it took them on
 	lostJoin int       // how often in a row others were faster to join
 }
 

@@ -71,7 +71,7 @@ func (d *drive) loadRows(ctx context.Context, tx tenants.Tx, wants []want) error
 	}
 	if len(top) > 0 {
 		err := d.scanPlaces(ctx, tx, `
-			SELECT `+placeColumns+` FROM step_runs s `+placeValue+`
+			SELECT `+placeColumns+` FROM step_runs s
 			WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_id = ANY ($3) AND s.parent_id IS NULL`, tx.Tenant, d.run.ID, top)
 		if err != nil {
 			return err
@@ -81,16 +81,18 @@ func (d *drive) loadRows(ctx context.Context, tx tenants.Tx, wants []want) error
 		return nil
 	}
 	return d.scanPlaces(ctx, tx, `
-		SELECT `+placeColumns+` FROM unnest($3::uuid[], $4::text[], $5::integer[]) AS w (frame, step, turn)
-		JOIN step_runs s ON s.tenant_id = $1 AND s.run_id = $2 AND s.step_id = w.step AND s.parent_id = w.frame AND s.turn = w.turn `+placeValue,
+		SELECT `+placeColumns+` FROM unnest($3::uuid[], $4::text[], $5::integer[]) AS w (frame, step, turn) CROSS JOIN LATERAL (
+			SELECT * FROM step_runs s
+			WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.step_id = w.step AND s.parent_id = w.frame AND s.turn = w.turn LIMIT 1) s`,
 		tx.Tenant, d.run.ID, frames, steps, turns)
 }
 
 // The outputs that are kept in one piece come along; larger ones are read when needed.
-const (
-	placeColumns = `s.id, s.parent_id, s.step_id, s.turn, s.state, s.chosen, s.output_digest, v.content`
-	placeValue   = `LEFT JOIN stored_values v ON v.tenant_id = s.tenant_id AND v.digest = s.output_digest`
-)
+const placeColumns = `s.id, s.parent_id, s.step_id, s.turn, s.state, s.chosen, s.output_digest, ` + contentOf + `s.output_digest)`
+
+// contentOf is a value that is kept in one piece. Asked for row by row it is always found
+// by its key; joined, all values of the tenant might be read.
+const contentOf = `(SELECT v.content FROM stored_values v WHERE v.tenant_id = $1 AND v.digest = `
 
 func (d *drive) scanPlaces(ctx context.Context, tx tenants.Tx, query string, args ...any) error {
 	rows, _ := tx.Query(ctx, query, args...)
@@ -122,7 +124,8 @@ func spentInside(ctx context.Context, tx tenants.Tx, row StepRunID) (int64, erro
 		WITH RECURSIVE inside AS (
 			SELECT id, kind, cost_micros FROM step_runs WHERE tenant_id = $1 AND parent_id = $2
 			UNION ALL
-			SELECT s.id, s.kind, s.cost_micros FROM inside i JOIN step_runs s ON s.tenant_id = $1 AND s.parent_id = i.id
+			SELECT s.* FROM inside i CROSS JOIN LATERAL (
+				SELECT id, kind, cost_micros FROM step_runs WHERE tenant_id = $1 AND parent_id = i.id OFFSET 0) s
 		) SELECT coalesce(sum(cost_micros) FILTER (WHERE kind <> ALL ($3)), 0)::bigint FROM inside`, tx.Tenant, row, groups).Scan(&spent)
 	if err != nil {
 		return 0, fmt.Errorf("sum up what a round has cost: %w", err)
@@ -133,8 +136,7 @@ func spentInside(ctx context.Context, tx tenants.Tx, row StepRunID) (int64, erro
 // turnsOf reads what the items of a list, or the branches side by side, gave.
 func turnsOf(ctx context.Context, tx tenants.Tx, group StepRunID) ([]turn, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT s.turn, s.list, s.state, s.score, s.failure, s.output_digest, v.content FROM step_runs s
-		LEFT JOIN stored_values v ON v.tenant_id = s.tenant_id AND v.digest = s.output_digest
+		SELECT s.turn, s.list, s.state, s.score, s.failure, s.output_digest, `+contentOf+`s.output_digest) FROM step_runs s
 		WHERE s.tenant_id = $1 AND s.parent_id = $2 ORDER BY s.turn`, tx.Tenant, group)
 	var large []Digest // of the outputs that are not kept in one piece; zero for the others
 	turns, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (turn, error) {

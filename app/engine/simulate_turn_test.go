@@ -71,6 +71,9 @@ func (s *simulation) takeOn(slice *simSlice) bool {
 			n--
 		}
 	}
+	if len(slice.block) > 0 && s.inWindow(slice.at.ID) < list.AtOnce {
+		s.slices = append(s.slices, &simSlice{id: SliceID(s.newID()), at: slice.at, window: slice.at.ID, outcome: outcome{kind: arrived}})
+	}
 	return len(slice.block) > 0
 }
 
