@@ -47,9 +47,7 @@ func fairness(t *testing.T, s size) []*row {
 	guest := &house{db: host.db, engine: host.engine}
 	guest.tenant, guest.owner = host.db.Tenant(t)
 	caller.guest = guest.tenant
-	require.NoError(t, host.db.InTx(t.Context(), host.tenant, func(ctx context.Context, tx tenants.Tx) error {
-		return tenants.SetQuotas(ctx, tx, tenants.Quotas{ParallelSlices: 10 * slots, OpenRuns: 10 * s.crowd})
-	}))
+	host.allow(t, 10*slots, 10*s.crowd)
 	crowd, single := host.publish(t, line(pipeline.KindEmail, stepsOfRun)), guest.publish(t, line(pipeline.KindEmail, 1))
 	var share float64
 	return []*row{
@@ -61,6 +59,14 @@ func fairness(t *testing.T, s size) []*row {
 		}},
 		{name: "W6 what the busy tenant got of all slots meanwhile", unit: "%", take: func() float64 { return share }},
 	}
+}
+
+// allow gives the tenant quotas.
+func (h *house) allow(t *testing.T, slices, runs int) {
+	t.Helper()
+	require.NoError(t, h.db.InTx(t.Context(), h.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		return tenants.SetQuotas(ctx, tx, tenants.Quotas{ParallelSlices: slices, OpenRuns: runs})
+	}))
 }
 
 // runBeside runs a crowd, and does something else once it is well under way.

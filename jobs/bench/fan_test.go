@@ -15,13 +15,15 @@ const lanes = 50
 
 // list is a pipeline that calls outside once for each item of a list of numbers.
 func list(items int) pipeline.Document {
-	numbers := strings.TrimSuffix(strings.Repeat("1, ", items), ", ")
+	part := min(items, 500) // a formula has a limit
+	numbers := "[" + strings.TrimSuffix(strings.Repeat("1, ", part), ", ") + "]"
+	all := strings.TrimSuffix(strings.Repeat("steps.numbers.part + ", items/part), " + ")
 	return pipeline.Document{
 		Semantics: pipeline.Semantics, Name: fmt.Sprintf("%d items", items),
 		Steps: []pipeline.Step{
-			{ID: "numbers", Name: "Numbers", Kind: pipeline.KindSet, With: &pipeline.Set{Values: []pipeline.Value{{Name: "all", Formula: "[" + numbers + "]"}}}},
+			{ID: "numbers", Name: "Numbers", Kind: pipeline.KindSet, With: &pipeline.Set{Values: []pipeline.Value{{Name: "part", Formula: numbers}}}},
 			{ID: "each", Name: "Each", Kind: pipeline.KindEach, With: &pipeline.Each{
-				Items: "steps.numbers.all", AtOnce: lanes,
+				Items: all, AtOnce: lanes,
 				Steps: []pipeline.Step{{ID: "send", Name: "Send", Kind: pipeline.KindEmail, With: &pipeline.Email{
 					To: []string{"someone@example.com"}, Subject: "Item {{ index }}", Body: "{{ item }} of {{ run.id }}",
 				}}},

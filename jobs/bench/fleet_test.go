@@ -119,6 +119,7 @@ func fleet(t *testing.T, processes, runs int) (float64, int) {
 	t.Helper()
 	runs = max(runs, 1)
 	h := newIdleHouse(t)
+	h.allow(t, processes*slots, runs)
 	id := h.publish(t, line(pipeline.KindEmail, stepsOfRun))
 	var members []member
 	for range processes {
