@@ -44,7 +44,6 @@ type groupRows struct {
 	run    engine.RunID
 	began  time.Time
 	batch  *pgx.Batch
-	parent engine.StepRunID
 }
 
 // row writes one row and gives its id. more sets further columns.
