@@ -41,7 +41,7 @@ func (d *decider) endLane(lane *frame) error {
 		d.failGroups(lane, *failure)
 		return nil
 	}
-	d.note(lane)
+	d.scored(lane, lane.row.Score)
 	d.close(lane, StepDone, output, nil)
 	if all.WaitFor == pipeline.WaitFirst && good {
 		return d.winFirst(node, lane, output)

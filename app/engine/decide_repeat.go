@@ -31,8 +31,7 @@ func (d *decider) endRound(round *frame) error {
 		return nil
 	}
 	loop := round.outer
-	round.row.Score = ended.score
-	d.note(round)
+	d.scored(round, ended.score)
 	d.close(round, StepDone, ended.result, nil)
 	loop.row.CostMicros += ended.spent
 	if ended.best {
@@ -80,6 +79,13 @@ func refsOf(formula *expr.Formula) []expr.Ref {
 		return nil
 	}
 	return formula.Refs()
+}
+
+// scored writes down how good a round or branch is, where that is known.
+func (d *decider) scored(part *frame, score string) {
+	if part.row.Score = score; score != "" {
+		d.note(part)
+	}
 }
 
 // score works out how good something is; without a formula it is not known.

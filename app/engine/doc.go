@@ -25,6 +25,28 @@
 // fence, and a commit with an older fence changes nothing. A job is not the truth, the
 // slice is: a job that is run again finds its slice gone on.
 //
+// # Groups
+//
+// A step that holds others has a row, and inside that one a row for each part of it: a
+// loop for each round, a list for each item, branches side by side one each. Parts and
+// the cases of branches are frames: what a formula reads as steps.<id> is looked up in the
+// frames around it, never by run and step alone, and behind a loop it is that of the round
+// which the loop went on with.
+//
+// All items are queued rows from the beginning. Slices take them on in blocks and carry
+// one after the other; an item that waits leaves its slice free for the next. A slice that
+// finds nothing to take on joins the list, where nothing in it is open any more, or leaves.
+// It looks behind its own commit, so that of two that end together one at least finds
+// nothing open, and the guard on the list's row lets one join. A slice counts towards the
+// innermost list around it; one that comes late to a group inside an item goes on to that
+// list, since others may have left it because of that count. Coming out of a list that
+// stands inside an item it counts towards the outer one again at once, which may thereby
+// hold one more than may go at once, until the next slice comes to it.
+//
+// What fails is borne by the item, or by the branch where the first good one counts, and
+// else goes on outwards. Whatever else is open inside what failed, was won, or was stopped
+// is ended by the same transaction, which has locked the run against all other branches.
+//
 // # Slots
 //
 // A slice is born ready, without a job. The pump gives ready slices slots and jobs: to
@@ -45,7 +67,10 @@
 //     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
-// rules), commit.go (how they become rows), drive.go (one slice from claim to end),
+// rules; decide_begin.go, decide_fail.go, and for groups frame.go, scope.go, locate.go,
+// decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
+// commit.go and commit_flow.go (how they become rows), arrive.go, arrive_list.go and
+// take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, timer.go and capped.go (what sets a branch going),
 // pump.go, pump_look.go and pump_allot.go (which slice is next), admit.go (which queued

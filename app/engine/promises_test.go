@@ -169,7 +169,6 @@ func TestPromise6AStepCostsTheSameInALongRun(t *testing.T) {
 // for each.
 func readsPerStep(t *testing.T, steps, neighbours int) float64 {
 	t.Helper()
-	h := build(t, mailCaller(func(context.Context, engine.Call) engine.Reply { return engine.Reply{Output: []byte(`{}`)} }))
 	var list []string
 	for n := range steps {
 		if n == 0 {
@@ -178,7 +177,14 @@ func readsPerStep(t *testing.T, steps, neighbours int) float64 {
 		}
 		list = append(list, fmt.Sprintf(`{"id": "s%d", "name": "Send %d", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "{{ steps.s0.x }}", "body": "Hello."}}`, n, n))
 	}
-	run := h.start(h.publish(`{"semantics": 1, "name": "Long", "input": [{"name": "n", "type": "number"}], "steps": [`+strings.Join(list, ",")+`]}`), `{"n": 1}`)
+	return readsOf(t, `{"semantics": 1, "name": "Long", "input": [{"name": "n", "type": "number"}], "steps": [`+strings.Join(list, ",")+`]}`, `{"n": 1}`, neighbours) / float64(steps)
+}
+
+// readsOf drives a run by hand and counts the rows that were read for it.
+func readsOf(t *testing.T, document, input string, neighbours int) float64 {
+	t.Helper()
+	h := build(t, mailCaller(func(context.Context, engine.Call) engine.Reply { return engine.Reply{Output: []byte(`{}`)} }))
+	run := h.start(h.publish(document), input)
 	args, _ := h.slice(run)
 	h.crowd(run, neighbours)
 	before := h.rowsRead()
@@ -190,7 +196,7 @@ func readsPerStep(t *testing.T, steps, neighbours int) float64 {
 	counted.Close() // a connection tells what it has read when it ends
 	read := h.rowsRead() - before
 	require.Equal(t, engine.RunCompleted, h.progress(run).Run.State)
-	return float64(read) / float64(steps)
+	return float64(read)
 }
 
 // rowsRead is how many rows of the engine's tables were read. A connection tells what

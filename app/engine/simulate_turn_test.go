@@ -214,6 +214,9 @@ func (s *simulation) describeSlice(entry change) string {
 
 // name is the step, with its turn where it is one of a group.
 func (s *simulation) name(row *StepRun) string {
+	if row == nil {
+		return "the run"
+	}
 	if parent := s.byID[row.Parent]; parent != nil && parent.StepID == row.StepID {
 		return fmt.Sprintf("%s#%d", row.StepID, row.Turn)
 	}
