@@ -40,10 +40,10 @@ func groupsDocument() pipeline.Document {
 
 // groupRows are the rows of one run, written as a worker would have left them.
 type groupRows struct {
-	s      *site
-	run    engine.RunID
-	began  time.Time
-	batch  *pgx.Batch
+	s     *site
+	run   engine.RunID
+	began time.Time
+	batch *pgx.Batch
 }
 
 // row writes one row and gives its id. more sets further columns.
