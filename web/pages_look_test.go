@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
@@ -103,12 +102,19 @@ func TestOpenPageOfARunFollowsIt(t *testing.T) {
 	run := s.start(s.home, s.publish(s.home, askDocument("Drafts")), map[string]string{"topic": "a refund"})
 	become(p, s, tenants.Owner)
 	p.Go(s.web.origin + s.at("runs", run.ID.String()))
-	p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="on"]`)), chromedp.Click(chromedp.CSS(`#run-input-fold summary`)))
+	shows := func(selector string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			return browsertest.Eval[bool](p, `document.querySelector('`+selector+`') !== null`)
+		}, 30*time.Second, 50*time.Millisecond, selector)
+	}
+	shows(`html[data-live="on"]`)
+	require.True(t, browsertest.Eval[bool](p, `(document.querySelector("#run-input-fold summary").focus(), document.activeElement.click(), true)`))
 	s.work()
-	p.Do(chromedp.WaitReady(chromedp.CSS(`#run .head .badge[data-status="done"]`)))
+	shows(`#run .head .badge[data-status="done"]`)
 	require.Equal(t, "Done: a refund · Nordlicht Handel · Tollgate", browsertest.Eval[string](p, "document.title"))
 	require.True(t, browsertest.Eval[bool](p, `document.querySelector("#run-input-fold").open`))
 	require.True(t, browsertest.Eval[bool](p, `document.querySelector("#run-input-fold").contains(document.activeElement)`), "the focus stays")
-	p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="ended"]`)))
+	shows(`html[data-live="ended"]`)
 	p.Check(t)
 }
