@@ -20,10 +20,16 @@ import (
 // workspace.
 func listen(t *testing.T) *site {
 	t.Helper()
+	return listenBehind(t, func(pages http.Handler) http.Handler { return pages })
+}
+
+// listenBehind is listen with something between the browser and the pages.
+func listenBehind(t *testing.T, between func(http.Handler) http.Handler) *site {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := newSite(t, inLocalMode, func(c *Config) { c.BaseURL = "http://" + listener.Addr().String() })
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: s.web.Handler()}}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: between(s.web.Handler())}}
 	server.Start()
 	t.Cleanup(server.Close)
 	s.seedDemo()

@@ -69,7 +69,7 @@ func TestEveryKindOfStuckIsExplained(t *testing.T) {
 		require.NotEmpty(t, text.title, "give %q its words in operate_words.go", kind)
 		require.NotEmpty(t, text.seen, kind)
 		require.NotEmpty(t, text.mended, kind)
-		require.NotEmpty(t, text.todo, kind)
+		require.NotEmpty(t, text.advice, kind)
 	}
 	require.Equal(t, "Newer kind", stuckWords("newer_kind").title)
 	require.Len(t, stuckTexts, len(engine.StuckKinds()), fmt.Sprint(engine.StuckKinds()))

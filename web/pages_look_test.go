@@ -2,9 +2,12 @@ package web
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
@@ -102,19 +105,37 @@ func TestOpenPageOfARunFollowsIt(t *testing.T) {
 	run := s.start(s.home, s.publish(s.home, askDocument("Drafts")), map[string]string{"topic": "a refund"})
 	become(p, s, tenants.Owner)
 	p.Go(s.web.origin + s.at("runs", run.ID.String()))
-	shows := func(selector string) {
-		t.Helper()
-		require.Eventually(t, func() bool {
-			return browsertest.Eval[bool](p, `document.querySelector('`+selector+`') !== null`)
-		}, 30*time.Second, 50*time.Millisecond, selector)
-	}
-	shows(`html[data-live="on"]`)
-	require.True(t, browsertest.Eval[bool](p, `(document.querySelector("#run-input-fold summary").focus(), document.activeElement.click(), true)`))
+	p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="on"]`)), chromedp.Click(chromedp.CSS(`#run-input-fold summary`)))
 	s.work()
-	shows(`#run .head .badge[data-status="done"]`)
+	p.Do(chromedp.WaitReady(chromedp.CSS(`#run .head .badge[data-status="done"]`)))
 	require.Equal(t, "Done: a refund · Nordlicht Handel · Tollgate", browsertest.Eval[string](p, "document.title"))
 	require.True(t, browsertest.Eval[bool](p, `document.querySelector("#run-input-fold").open`))
 	require.True(t, browsertest.Eval[bool](p, `document.querySelector("#run-input-fold").contains(document.activeElement)`), "the focus stays")
-	shows(`html[data-live="ended"]`)
+	p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="ended"]`)))
 	p.Check(t)
+}
+
+// Whichever of a live page's scripts comes last, the page follows its run.
+func TestOpenPageOfARunFollowsItWhateverScriptIsSlow(t *testing.T) {
+	t.Parallel()
+	chromium := browsertest.Start(t)
+	for _, slow := range []string{"/htmx.", "/hx-sse.", "/app."} {
+		t.Run(strings.Trim(slow, "/."), func(t *testing.T) {
+			t.Parallel()
+			s := listenBehind(t, func(pages http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if strings.Contains(r.URL.Path, slow) && strings.HasSuffix(r.URL.Path, ".js") {
+						time.Sleep(500 * time.Millisecond) // of a slow network
+					}
+					pages.ServeHTTP(w, r)
+				})
+			})
+			run := s.start(s.home, s.publish(s.home, askDocument("Drafts")), map[string]string{"topic": "a refund"})
+			p := chromium.Open(t, browsertest.View{Width: 1280})
+			become(p, s, tenants.Owner)
+			p.Go(s.web.origin + s.at("runs", run.ID.String()))
+			p.Do(chromedp.WaitReady(chromedp.CSS(`html[data-live="on"]`)))
+			p.Check(t)
+		})
+	}
 }

@@ -157,7 +157,7 @@ func TestPromise8OneNoisyTenantNeverStarvesAnother(t *testing.T) {
 	require.Eventually(t, func() bool { return counter.madeBy(quiet.tenant) > 0 }, 20*time.Second, time.Millisecond)
 	late := counter.madeBy(h.tenant) - before
 	t.Logf("%d steps of the noisy tenant came before", late)
-	require.Less(t, late, int(slots*time.Second/long), "it waited for longer than a second's worth of steps")
+	require.Less(t, late, int(slots*time.Second/long)/2)
 	require.Equal(t, engine.RunCompleted, quiet.awaitEnd(run).Run.State)
 	require.Positive(t, h.count(`SELECT count(*) FROM runs WHERE tenant_id = $1 AND ended_at IS NULL`, h.tenant), "the noisy tenant was done before")
 }
