@@ -72,32 +72,21 @@ func (e *Engine) pumpIfNeeded(ctx context.Context, nudged bool) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, passLimit)
 	defer cancel()
 	if !nudged {
-		if anything, err := e.anythingReady(ctx); !anything || err != nil {
+		if anything, err := e.anythingWaits(ctx); !anything || err != nil {
 			return 0, err
 		}
 	}
 	return e.PumpOnce(ctx)
 }
 
-// anythingReady is the look of an idle pump: one entry of one index.
-func (e *Engine) anythingReady(ctx context.Context) (bool, error) {
-	var anything bool
-	err := e.DB.SystemLook(ctx, `SELECT EXISTS (SELECT 1 FROM slices WHERE state = 'ready')`).Scan(&anything)
-	if err != nil {
-		return false, fmt.Errorf("look for ready slices: %w", err)
-	}
-	if !anything {
-		e.waiting.Store(&waiters{})
-	}
-	return anything, nil
-}
-
 // PumpOnce makes one pass: it gives free slots to ready slices, and returns how many.
 func (e *Engine) PumpOnce(ctx context.Context) (int, error) {
 	var given allotment
+	var held taken
 	err := e.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
-		asks, err := lookForAsks(ctx, tx)
-		if err != nil {
+		var asks []ask
+		var err error
+		if asks, held, err = lookForAsks(ctx, tx); err != nil {
 			return err
 		}
 		given = allot(asks)
@@ -109,7 +98,8 @@ func (e *Engine) PumpOnce(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("pump: %w", err)
 	}
-	e.waiting.Store(newWaiters(given))
+	held.add(given.chosen)
+	e.waiting.Store(newWaiters(given, held))
 	return len(given.chosen), e.announce(ctx, given.queues())
 }
 

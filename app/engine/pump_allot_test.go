@@ -105,28 +105,40 @@ func randomAsks(random *rand.Rand) []ask {
 	return asks
 }
 
-// Each who waits makes one running slice give way: at once for another tenant's, after
-// its share for its own tenant's, and at once in a window.
+// Each who waits makes one running slice give way: at once for a tenant with fewer
+// slots, after its share for everybody else, and at once in a window.
 func TestWhoWaitsMakesOneSliceGiveWay(t *testing.T) {
 	t.Parallel()
 	mine, other, window := tenants.ID{1}, tenants.ID{2}, StepRunID{1}
 	fresh, used := share{tenant: mine, steps: 1}, share{tenant: mine, steps: maxSteps}
 	within := share{tenant: mine, window: window, steps: 1}
+	asks := allotment{wanting: []ask{{Tenant: other}}}
+	runs := func(ours, theirs, queued int) taken {
+		return taken{slots: ours + theirs, running: map[tenants.ID]int{mine: ours, other: theirs}, queued: map[tenants.ID]int{other: queued}}
+	}
+	idle := runs(8, 0, 1)
+	idle.slots++
 	for name, c := range map[string]struct {
 		left       allotment
+		held       taken
 		share      share
 		first, two bool
 	}{
-		"nobody waits":                     {allotment{}, used, false, false},
-		"another tenant's":                 {allotment{wanting: []ask{{Tenant: other}}}, fresh, true, false},
-		"its own, too early":               {allotment{wanting: []ask{{Tenant: mine}}}, fresh, false, false},
-		"its own, after its share":         {allotment{wanting: []ask{{Tenant: mine}, {Tenant: mine}}}, used, true, true},
-		"another's quota is not its cause": {allotment{held: []ask{{Tenant: other}}}, used, false, false},
-		"its own quota":                    {allotment{held: []ask{{Tenant: mine}}}, used, true, false},
-		"its window":                       {allotment{inside: []ask{{Tenant: mine, Window: window}}}, within, true, false},
-		"another window":                   {allotment{inside: []ask{{Tenant: mine, Window: window}}}, used, false, false},
+		"nobody waits":                     {allotment{}, runs(8, 0, 0), used, false, false},
+		"a tenant with fewer slots":        {asks, runs(8, 6, 0), fresh, true, false},
+		"one with as many, too early":      {asks, runs(8, 7, 0), fresh, false, false},
+		"one with more, too early":         {asks, runs(1, 9, 0), fresh, false, false},
+		"one with more, after its share":   {asks, runs(1, 9, 0), used, true, false},
+		"one that waits for a worker":      {allotment{}, runs(8, 0, 1), fresh, true, false},
+		"one whose worker is free":         {allotment{}, idle, used, false, false},
+		"its own, too early":               {allotment{wanting: []ask{{Tenant: mine}}}, runs(8, 0, 0), fresh, false, false},
+		"its own, after its share":         {allotment{wanting: []ask{{Tenant: mine}, {Tenant: mine}}}, runs(8, 0, 0), used, true, true},
+		"another's quota is not its cause": {allotment{held: []ask{{Tenant: other}}}, runs(8, 0, 0), used, false, false},
+		"its own quota":                    {allotment{held: []ask{{Tenant: mine}}}, runs(8, 0, 0), used, true, false},
+		"its window":                       {allotment{inside: []ask{{Tenant: mine, Window: window}}}, runs(8, 0, 0), within, true, false},
+		"another window":                   {allotment{inside: []ask{{Tenant: mine, Window: window}}}, runs(8, 0, 0), used, false, false},
 	} {
-		w := newWaiters(c.left)
+		w := newWaiters(c.left, c.held)
 		require.Equal(t, c.first, w.giveWay(c.share), name)
 		require.Equal(t, c.two, w.giveWay(c.share), name)
 	}

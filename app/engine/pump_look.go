@@ -39,9 +39,11 @@ const passSettings = `
 
 // lookForAsks waits for its turn to pump, and reads the ready slices that could be given
 // a slot, in the order in which tenants are to be served and each tenant's own order.
-// For each tenant it is one more than could be, to tell who has to wait.
-func lookForAsks(ctx context.Context, tx tenants.SystemTx) ([]ask, error) {
+// For each tenant it is one more than could be, to tell who has to wait. It counts who has
+// the slots, too.
+func lookForAsks(ctx context.Context, tx tenants.SystemTx) ([]ask, taken, error) {
 	var asks []ask
+	var held taken
 	batch := &pgx.Batch{}
 	batch.Queue(passSettings)
 	batch.Queue(`SELECT pg_advisory_xact_lock($1)`, int64(pumpLock))
@@ -50,10 +52,11 @@ func lookForAsks(ctx context.Context, tx tenants.SystemTx) ([]ask, error) {
 		asks, err = pgx.CollectRows(rows, pgx.RowToStructByPos[ask])
 		return err
 	})
+	batch.Queue(takenQuery, leaseTime).Query(held.read)
 	if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("look for ready slices: %w", err)
+		return nil, held, fmt.Errorf("look for ready slices: %w", err)
 	}
-	return asks, nil
+	return asks, held, nil
 }
 
 // windowRoom is how many more slices may go in a window w.

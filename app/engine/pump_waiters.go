@@ -7,31 +7,42 @@ import (
 	"tollgate/tenants"
 )
 
-// waiters are who was left without a slot in the last pass of this process's pump, as
-// numbers that are counted down by the running slices that give way to them.
+// waiters are who was left without a slot, or without a worker, in the last pass of this
+// process's pump, as numbers that are counted down by the running slices that give way to
+// them.
 type waiters struct {
-	wanting map[tenants.ID]*atomic.Int64 // for a slot of the installation
+	running map[tenants.ID]int           // slices that each tenant's run in
+	wanting map[tenants.ID]*atomic.Int64 // for a slot of the installation, or a worker
 	held    map[tenants.ID]*atomic.Int64 // for their own tenant's quota
 	inside  map[StepRunID]*atomic.Int64  // for their window
 }
 
-func newWaiters(left allotment) *waiters {
-	return &waiters{
+func newWaiters(left allotment, held taken) *waiters {
+	w := &waiters{
+		running: held.running,
 		wanting: counted(left.wanting, func(a ask) tenants.ID { return a.Tenant }),
 		held:    counted(left.held, func(a ask) tenants.ID { return a.Tenant }),
 		inside:  counted(left.inside, func(a ask) StepRunID { return a.Window }),
 	}
+	for tenant, n := range held.waiting() {
+		count(w.wanting, tenant, n)
+	}
+	return w
 }
 
 func counted[Key comparable](asks []ask, key func(ask) Key) map[Key]*atomic.Int64 {
 	counts := map[Key]*atomic.Int64{}
 	for _, a := range asks {
-		if counts[key(a)] == nil {
-			counts[key(a)] = &atomic.Int64{}
-		}
-		counts[key(a)].Add(1)
+		count(counts, key(a), 1)
 	}
 	return counts
+}
+
+func count[Key comparable](counts map[Key]*atomic.Int64, key Key, n int) {
+	if counts[key] == nil {
+		counts[key] = &atomic.Int64{}
+	}
+	counts[key].Add(int64(n))
 }
 
 // any tells whether anybody waits.
@@ -45,8 +56,9 @@ type share struct {
 	time   time.Duration
 }
 
-// How long a slice may keep its slot while others of its own tenant wait. For another
-// tenant, and for what was woken in its own window, it gives way behind the next step.
+// How long a slice may keep its slot while others wait who have as many slots as its own
+// tenant. For a tenant that has fewer, and for what was woken in its own window, it gives
+// way behind the next step.
 const (
 	maxSteps = 50
 	maxTime  = time.Second
@@ -58,15 +70,19 @@ func (w *waiters) giveWay(s share) bool {
 	if take(w.inside[s.window]) {
 		return true
 	}
+	had := s.steps >= maxSteps || s.time >= maxTime
 	for tenant, count := range w.wanting {
-		if tenant != s.tenant && take(count) {
+		if tenant != s.tenant && (had || w.evens(s.tenant, tenant)) && take(count) {
 			return true
 		}
 	}
-	if s.steps < maxSteps && s.time < maxTime {
-		return false
-	}
-	return take(w.held[s.tenant]) || take(w.wanting[s.tenant])
+	return had && (take(w.held[s.tenant]) || take(w.wanting[s.tenant]))
+}
+
+// evens tells that a slot from one tenant to the other makes them more alike. Without
+// that, a tenant with one slice would give way at every step to one that always waits.
+func (w *waiters) evens(from, to tenants.ID) bool {
+	return w.running[to]+1 < w.running[from]
 }
 
 func take(count *atomic.Int64) bool {
