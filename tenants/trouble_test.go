@@ -23,6 +23,7 @@ func TestTroubleIsToldFromRefusals(t *testing.T) {
 		err := fmt.Errorf("commit: %w", &pgconn.PgError{Code: code})
 		require.Equal(t, want, tenants.IsTrouble(err), "SQLSTATE %q", code)
 	}
+	require.True(t, tenants.IsTrouble(fmt.Errorf("begin a transaction: %w", pgconn.ErrConnClosed)))
 	require.False(t, tenants.IsTrouble(nil))
 	require.False(t, tenants.IsTrouble(errors.New("a defect")))
 	require.False(t, tenants.IsTrouble(pgx.ErrNoRows))

@@ -45,13 +45,14 @@ func (k *taken) add(chosen []ask) {
 }
 
 // waiting are the slices that have a slot and wait for a worker, while every worker is
-// busy; nobody else would make room for them.
+// busy; nobody else would make room for them. Where no worker is known to live, no slot
+// that is given back would be fetched any sooner.
 func (k taken) waiting() map[tenants.ID]int {
 	free := k.slots
 	for _, n := range k.running {
 		free -= n
 	}
-	if free > 0 {
+	if free > 0 || k.slots == 0 {
 		return nil
 	}
 	return k.queued
