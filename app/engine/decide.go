@@ -139,7 +139,6 @@ func (d *decider) finish() error {
 		return d.answeredLoop()
 	}
 	d.add(d.ended(StepDone))
-	d.recordTry(AttemptDone)
 	d.addMoney()
 	group := d.frames(d.groups)
 	row := *d.step

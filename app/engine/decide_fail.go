@@ -22,7 +22,8 @@ func (d *decider) ended(state StepState) moveStep {
 	return move
 }
 
-// recordTry writes down the try that ended, of a step that reached outside.
+// recordTry writes down the try that ended badly, of a step that reached outside. One that
+// ends well is told by the step's own row.
 func (d *decider) recordTry(result AttemptOutcome) {
 	if !callsOutside(d.step.Kind) {
 		return

@@ -33,7 +33,7 @@ func HistoryOf(ctx context.Context, tx tenants.Tx, id RunID, steps []StepRunID) 
 	}
 	rows, _ = tx.Query(ctx, `
 		SELECT a.step_run_id, a.number, a.outcome, a.began_at, a.ended_at, a.failure, a.note
-		FROM step_runs s JOIN attempts a ON a.tenant_id = s.tenant_id AND a.step_run_id = s.id
+		FROM step_runs s JOIN tries a ON a.tenant_id = s.tenant_id AND a.step_run_id = s.id
 		WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.id = ANY ($3) ORDER BY a.began_at, a.number`, tx.Tenant, id, steps)
 	var step StepRunID
 	var a Attempt

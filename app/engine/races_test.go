@@ -61,7 +61,7 @@ var leftovers = map[string]string{
 	"open waits":               `SELECT count(*) FROM waits WHERE state = 'open'`,
 	"findings of the watchdog": `SELECT count(*) FROM watch_findings`,
 	"open reviews":             `SELECT count(*) FROM reviews WHERE state = 'open'`,
-	"steps with two done":      `SELECT count(*) FROM (SELECT 1 FROM attempts WHERE outcome = 'done' GROUP BY step_run_id HAVING count(*) > 1) twice`,
+	"steps with two done":      `SELECT count(*) FROM (SELECT 1 FROM tries WHERE outcome = 'done' GROUP BY step_run_id HAVING count(*) > 1) twice`,
 	"runs with a doubled row":  `SELECT count(*) FROM (SELECT 1 FROM step_runs GROUP BY run_id, step_id, parent_id, turn HAVING count(*) > 1) twice`,
 }
 

@@ -180,7 +180,7 @@ func scanWait(row pgx.CollectableRow) (Wait, error) {
 // AttemptsOf reads the ended tries of a step run, in order.
 func AttemptsOf(ctx context.Context, tx tenants.Tx, id StepRunID) ([]Attempt, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT number, outcome, began_at, ended_at, failure, note FROM attempts
+		SELECT number, outcome, began_at, ended_at, failure, note FROM tries
 		WHERE tenant_id = $1 AND step_run_id = $2 ORDER BY number`, tx.Tenant, id)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Attempt, error) {
 		var a Attempt

@@ -144,11 +144,11 @@ func (h *house) requireOrder() {
 		"open waits":      `SELECT count(*) FROM waits WHERE state = 'open'`,
 		"open reviews":    `SELECT count(*) FROM reviews WHERE state = 'open'`,
 		"open holds":      `SELECT count(*) FROM holds WHERE state = 'open'`,
-		"two final tries": `SELECT count(*) FROM (SELECT 1 FROM attempts WHERE outcome = 'done' GROUP BY step_run_id HAVING count(*) > 1) twice`,
+		"two final tries": `SELECT count(*) FROM (SELECT 1 FROM tries WHERE outcome = 'done' GROUP BY step_run_id HAVING count(*) > 1) twice`,
 		"done steps without a done try at the end": `SELECT count(*) FROM step_runs s WHERE s.kind IN ('ai', 'email') AND s.state = 'done' AND NOT EXISTS (
-			SELECT 1 FROM attempts a WHERE a.step_run_id = s.id AND a.outcome = 'done' AND a.number = s.attempt)`,
-		"done tries of steps that are not done": `SELECT count(*) FROM attempts a JOIN step_runs s ON s.id = a.step_run_id WHERE a.outcome = 'done' AND s.state <> 'done'`,
-		"gaps in the tries":                     `SELECT count(*) FROM (SELECT step_run_id FROM attempts GROUP BY step_run_id HAVING max(number) <> count(*)) gaps`,
+			SELECT 1 FROM tries a WHERE a.step_run_id = s.id AND a.outcome = 'done' AND a.number = s.attempt)`,
+		"done tries of steps that are not done": `SELECT count(*) FROM tries a JOIN step_runs s ON s.id = a.step_run_id WHERE a.outcome = 'done' AND s.state <> 'done'`,
+		"gaps in the tries":                     `SELECT count(*) FROM (SELECT step_run_id FROM tries GROUP BY step_run_id HAVING max(number) <> count(*)) gaps`,
 		"costs that differ from the ledger": `SELECT count(*) FROM step_runs s WHERE s.cost_micros <>
 			(SELECT coalesce(sum(c.cost_micros::bigint), 0) FROM charges c WHERE c.step_run_id = s.id)`,
 		"calls paid twice": `SELECT count(*) FROM (SELECT 1 FROM charges GROUP BY step_run_id, attempt HAVING count(*) > 1) twice`,

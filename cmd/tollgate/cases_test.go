@@ -46,7 +46,7 @@ func TestCaseS01StopInTheMiddleOfAStep(t *testing.T) {
 			require.Len(t, calls, 2)
 			require.Equal(t, calls[0].Key, calls[1].Key)
 			require.Equal(t, 2, f.count(`SELECT attempt FROM step_runs WHERE step_id = 'charge' AND state = 'done'`))
-			require.Equal(t, 1, f.count(`SELECT count(*) FROM attempts WHERE outcome = 'interrupted' AND number = 1`), "the record tells of the cut try")
+			require.Equal(t, 1, f.count(`SELECT count(*) FROM tries WHERE outcome = 'interrupted' AND number = 1`), "the record tells of the cut try")
 			require.Equal(t, 1, f.post.count())
 			requireSoundRecord(t, f.super)
 		})

@@ -283,7 +283,7 @@ func (c *chaos) requireOutside() {
 	for key, times := range arrivals {
 		require.LessOrEqual(c.t, times, c.count(`SELECT attempt FROM step_runs WHERE id = $1`, key), "%s was called more often than the record tells", key)
 	}
-	require.Zero(c.t, c.count(`SELECT count(*) FROM attempts a JOIN attempts b USING (tenant_id, step_run_id) WHERE a.outcome = 'done' AND b.number > a.number`),
+	require.Zero(c.t, c.count(`SELECT count(*) FROM tries a JOIN tries b USING (tenant_id, step_run_id) WHERE a.outcome = 'done' AND b.number > a.number`),
 		"finished steps that were tried again")
 }
 
@@ -325,7 +325,7 @@ func (c *chaos) longest() time.Duration {
 func (c *chaos) write(folder string) {
 	c.t.Helper()
 	today := time.Now().UTC().Format("2006-01-02")
-	repeated := c.count(`SELECT count(*) FROM attempts WHERE outcome = 'interrupted'`)
+	repeated := c.count(`SELECT count(*) FROM tries WHERE outcome = 'interrupted'`)
 	text := fmt.Sprintf(`# Chaos, %s
 
 %d runs of %d pipelines, two workers, one Postgres with fsync on; all processes real.

@@ -84,8 +84,8 @@ func requireSoundRecord(t *testing.T, database fault.Querier) {
 	for what, query := range map[string]string{
 		"runs that did not end well":        `SELECT count(*) FROM runs WHERE state <> 'completed'`,
 		"steps that are open":               `SELECT count(*) FROM step_runs WHERE ended_at IS NULL`,
-		"steps that were finished twice":    `SELECT count(*) FROM (SELECT 1 FROM attempts WHERE outcome = 'done' GROUP BY tenant_id, step_run_id HAVING count(*) > 1) twice`,
-		"outside steps without a done try":  `SELECT count(*) FROM step_runs s WHERE kind IN ('ai', 'email') AND state = 'done' AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.tenant_id = s.tenant_id AND a.step_run_id = s.id AND a.outcome = 'done')`,
+		"steps that were finished twice":    `SELECT count(*) FROM (SELECT 1 FROM tries WHERE outcome = 'done' GROUP BY tenant_id, step_run_id HAVING count(*) > 1) twice`,
+		"outside steps without a done try":  `SELECT count(*) FROM step_runs s WHERE kind IN ('ai', 'email') AND state = 'done' AND NOT EXISTS (SELECT 1 FROM tries a WHERE a.tenant_id = s.tenant_id AND a.step_run_id = s.id AND a.outcome = 'done')`,
 		"steps that exist twice":            `SELECT count(*) FROM (SELECT 1 FROM step_runs GROUP BY tenant_id, run_id, parent_id, step_id, turn HAVING count(*) > 1) twice`,
 		"waits that are open":               `SELECT count(*) FROM waits WHERE state = 'open'`,
 		"slices that are left":              `SELECT count(*) FROM slices`,
@@ -93,7 +93,7 @@ func requireSoundRecord(t *testing.T, database fault.Querier) {
 		"seats without exactly one mail":    `SELECT count(*) FROM seats s WHERE (SELECT count(*) FROM mails m WHERE m.seat_id = s.id AND m.kind = 'review_request') <> 1`,
 		"e-mail steps without one mail":     `SELECT count(*) FROM step_runs s WHERE kind = 'email' AND (SELECT count(*) FROM mails m WHERE m.step_run_id = s.id AND m.kind = 'step') <> 1`,
 		"calls that were charged twice":     `SELECT count(*) FROM (SELECT 1 FROM charges GROUP BY tenant_id, step_run_id, attempt HAVING count(*) > 1) twice`,
-		"tries beside the count of the row": `SELECT count(*) FROM step_runs s WHERE kind IN ('ai', 'email') AND attempt <> (SELECT count(*) FROM attempts a WHERE a.tenant_id = s.tenant_id AND a.step_run_id = s.id)`,
+		"tries beside the count of the row": `SELECT count(*) FROM step_runs s WHERE kind IN ('ai', 'email') AND attempt <> (SELECT count(*) FROM tries a WHERE a.tenant_id = s.tenant_id AND a.step_run_id = s.id)`,
 	} {
 		require.Zero(t, count(t, database, query), what)
 	}
