@@ -66,8 +66,13 @@ func (c *commitment) end() (endRun, bool) {
 }
 
 // sheet collects the changes of one transaction, each kind in columns, which a statement
-// unnests. Where it joins them with a table it limits them to their number: the planner
-// then takes them for few, and looks each up by its key however young the table is.
+// unnests.
+//
+// Rows that exist are first locked where their guards hold, and then changed where they
+// are. Both look each row up by its key, in a subquery that the planner cannot turn
+// around: it plans a statement once for each connection, maybe while a table is so young
+// that going through all of it looks as cheap. Both count: two commitments that change
+// the same row are not written together.
 type sheet struct {
 	tenant   tenants.ID
 	worker   WorkerID

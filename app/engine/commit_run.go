@@ -22,14 +22,16 @@ func (r *runGuards) add(run RunID, state RunState) {
 	r.ids, r.states = append(r.ids, run), append(r.states, string(state))
 }
 
+// queue locks the runs.
 func (r *runGuards) queue(b *tenants.Batch, tenant tenants.ID, lock string) {
 	if len(r.ids) == 0 {
 		return
 	}
 	b.Queue(`
 		SELECT require_rows((SELECT count(*) FROM (
-			SELECT 1 FROM (SELECT * FROM unnest($2::uuid[], $3::text[]) AS g (id, state) LIMIT $4) g
-			JOIN runs r ON r.tenant_id = $1 AND r.id = g.id WHERE r.`+stateByKey+` = g.state `+lock+` OF r) run), $4)`,
+			SELECT * FROM unnest($2::uuid[], $3::text[]) AS m (id, state) LIMIT $4) m
+			CROSS JOIN LATERAL (
+				SELECT 1 FROM runs r WHERE r.tenant_id = $1 AND r.id = m.id AND r.`+stateByKey+` = m.state `+lock+`) met), $4)`,
 		tenant, r.ids, r.states, len(r.ids))
 }
 
@@ -49,14 +51,18 @@ func (r *runEnds) queue(b *tenants.Batch, tenant tenants.ID) {
 	if len(r.ids) == 0 {
 		return
 	}
+	ending := runGuards{r.ids, r.from}
+	ending.queue(b, tenant, `FOR NO KEY UPDATE`)
 	b.Queue(`
 		WITH hit AS (
-			UPDATE runs r SET state = e.state, result_digest = e.result, failure = e.failure, ended_at = now(), changed = pg_current_xact_id()
-			FROM (SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bytea[], $6::jsonb[])
-				AS e (id, from_state, state, result, failure) LIMIT $7) e
-			WHERE r.tenant_id = $1 AND r.id = e.id AND r.`+stateByKey+` = e.from_state RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $7)`,
-		tenant, r.ids, r.from, r.states, r.results, r.failures, len(r.ids))
+			UPDATE runs r SET state = m.state, result_digest = m.result, failure = m.failure, ended_at = now(), changed = pg_current_xact_id()
+			FROM (
+				SELECT m.*, at.place FROM (
+					SELECT * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::jsonb[]) AS m (id, state, result, failure) LIMIT $6) m
+				`+atRun+`) m
+			WHERE r.ctid = m.place RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $6)`,
+		tenant, r.ids, r.states, r.results, r.failures, len(r.ids))
 }
 
 // sliceGuards are slices that must still be driven under the fence they are known by.
@@ -70,14 +76,17 @@ func (g *sliceGuards) add(id SliceID, fence int64) {
 }
 
 func (g *sliceGuards) queue(b *tenants.Batch, tenant tenants.ID) {
+	g.queueLock(b, tenant, `AND s.`+stateByKey+` = 'running' FOR SHARE`)
+}
+
+func (g *sliceGuards) queueLock(b *tenants.Batch, tenant tenants.ID, how string) {
 	if len(g.ids) == 0 {
 		return
 	}
 	b.Queue(`
 		SELECT require_rows((SELECT count(*) FROM (
-			SELECT 1 FROM (SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS g (id, fence) LIMIT $4) g
-			JOIN slices s ON s.id = g.id AND s.fence = g.fence
-			WHERE s.tenant_id = $1 AND s.`+stateByKey+` = 'running' FOR SHARE OF s) slice), $4)`,
+			SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS m (id, fence) LIMIT $4) m
+			CROSS JOIN LATERAL (SELECT 1 FROM slices s WHERE s.tenant_id = $1 AND s.id = m.id AND s.fence = m.fence `+how+`) met), $4)`,
 		tenant, g.ids, g.fences, len(g.ids))
 }
 
@@ -86,12 +95,12 @@ func (g *sliceGuards) queueLeave(b *tenants.Batch, tenant tenants.ID) {
 	if len(g.ids) == 0 {
 		return
 	}
+	g.queueLock(b, tenant, `FOR UPDATE`)
 	b.Queue(`
 		WITH hit AS (
-			DELETE FROM slices s USING (SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS g (id, fence) LIMIT $4) g
-			WHERE s.tenant_id = $1 AND s.id = g.id AND s.fence = g.fence RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $4)`,
-		tenant, g.ids, g.fences, len(g.ids))
+			DELETE FROM slices s USING (SELECT at.place FROM (SELECT * FROM unnest($2::uuid[]) AS m (id) LIMIT $3) m `+atSlice+`) m
+			WHERE s.ctid = m.place RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $3)`, tenant, g.ids, len(g.ids))
 }
 
 // attemptRows are tries that ended, in columns.

@@ -38,6 +38,13 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 		return
 	}
 	b.Queue(`
+		SELECT require_rows((SELECT count(*) FROM (
+			SELECT * FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS m (id, from_state, slice_id, fence) LIMIT $6) m
+			CROSS JOIN LATERAL (
+				SELECT 1 FROM step_runs s WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = m.from_state
+					AND s.slice_id IS NOT DISTINCT FROM m.slice_id AND s.fence = m.fence FOR NO KEY UPDATE) met), $6)`,
+		tenant, s.ids, s.from, s.slices, s.fences, len(s.ids))
+	b.Queue(`
 		WITH hit AS (
 			UPDATE step_runs s SET
 				state = m.to_state, attempt = m.attempt, output_digest = coalesce(m.output, s.output_digest), failure = m.failure,
@@ -47,13 +54,22 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 				slice_id = CASE WHEN m.to_state = 'running' THEN s.slice_id END,
 				worker_id = CASE WHEN m.to_state = 'running' THEN $2 ELSE s.worker_id END,
 				changed = pg_current_xact_id()
-			FROM (SELECT * FROM unnest($3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::bigint[], $8::int[], $9::bytea[], $10::jsonb[], $11::text[], $12::bigint[])
-				AS m (id, from_state, to_state, slice_id, fence, attempt, output, failure, note, cost) LIMIT $13) m
-			WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = m.from_state
-				AND s.slice_id IS NOT DISTINCT FROM m.slice_id AND s.fence = m.fence RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $13)`,
-		tenant, worker, s.ids, s.from, s.to, s.slices, s.fences, s.attempts, s.outputs, s.failures, s.notes, s.costs, len(s.ids))
+			FROM (
+				SELECT m.*, at.place FROM (
+					SELECT * FROM unnest($3::uuid[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[])
+						AS m (id, to_state, attempt, output, failure, note, cost) LIMIT $10) m
+				`+atStep+`) m
+			WHERE s.ctid = m.place RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $10)`,
+		tenant, worker, s.ids, s.to, s.attempts, s.outputs, s.failures, s.notes, s.costs, len(s.ids))
 }
+
+// Where the rows m are, once they are locked.
+const (
+	atStep  = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM step_runs t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
+	atRun   = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM runs t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
+	atSlice = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM slices t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
+)
 
 // stepInserts are new step runs, in columns.
 type stepInserts struct {

@@ -77,7 +77,7 @@ func TestCommitHeldUntilItsSliceIsTakenOverChangesNothing(t *testing.T) {
 		}
 		return engine.Reply{Output: fmt.Appendf(nil, `{"text": "answer %d"}`, n), Bill: &engine.Bill{Model: "practice/standard", Tokens: ledger.Tokens{Input: 10, Output: 10}}}
 	})})
-	gate = fault.NewGate(t, h.db.Super(t).Config().ConnString(), `BEFORE UPDATE ON step_runs FOR EACH STATEMENT`)
+	gate = fault.NewGate(t, h.db.Super(t).Config().ConnString(), `BEFORE INSERT ON stored_values FOR EACH STATEMENT`) // the answer, before its step run is locked
 	stop := h.workUntilStopped()
 	run := h.start(h.publish(twoQuestions), `{"n": 1}`)
 	gate.AwaitHeld()
