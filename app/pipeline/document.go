@@ -18,13 +18,24 @@ type Document struct {
 	Concurrency *Concurrency `json:"concurrency,omitempty"` // how many runs at once; nil: as many as come
 }
 
-// needs is the least number of rules that knows all kinds of the document.
+// needs is the least number of rules that knows all that the document uses.
 func (d *Document) needs() int {
+	least := 1
 	for _, n := range grow(d).all {
-		switch n.Kind() {
-		case KindRepeat, KindEach, KindParallel, KindWait, KindEvent, KindStop:
-			return 2
-		}
+		least = max(least, n.Step.needs())
+	}
+	return least
+}
+
+func (s *Step) needs() int {
+	if len(s.OnError) > 0 {
+		return 3
+	}
+	switch s.Kind {
+	case KindHTTP, KindChild, KindEmit:
+		return 3
+	case KindRepeat, KindEach, KindParallel, KindWait, KindEvent, KindStop:
+		return 2
 	}
 	return 1
 }

@@ -94,6 +94,24 @@ func TestNewKindsNeedNewRules(t *testing.T) {
 	}
 }
 
+// What reaches other systems or pipelines, and what is done about failures, came with
+// the third number, however deep inside it is.
+func TestReachingOutNeedsTheThirdRules(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{
+		strings.Replace(setStep, `"kind"`, `"on_error":[{"do":"default","default":1}],"kind"`, 1),
+		`{"id":"x","name":"X","kind":"http","with":{"method":"GET","url":"https://a.example"}}`,
+		`{"id":"x","name":"X","kind":"pipeline","with":{"pipeline":"p"}}`,
+		`{"id":"x","name":"X","kind":"emit","with":{"name":"paid"}}`,
+	} {
+		for _, doc := range []string{docWith(step), docWith(ifThen("d", eachOf("[1]", "", step)))} {
+			d, err := Parse([]byte(doc))
+			require.NoError(t, err)
+			require.Equal(t, 3, d.needs(), step)
+		}
+	}
+}
+
 // The limits of a loop are there from the beginning, and small.
 func TestNewLoopsHaveTheirLimits(t *testing.T) {
 	t.Parallel()

@@ -57,5 +57,6 @@ const (
 
 // Semantics is the newest number of the rules by which documents run. Every number
 // that was ever published stays supported: 1 has the kinds that call outside, ask,
-// decide and compute, 2 also those that loop, run side by side, wait and stop.
-const Semantics = 2
+// decide and compute, 2 also those that loop, run side by side, wait and stop, 3 those
+// that reach other systems and pipelines, and what is done about failures.
+const Semantics = 3
