@@ -80,7 +80,7 @@ func failureFrom(raw []byte) (*Failure, error) {
 
 const stepRunQuery = `
 	SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
-		failure, note, cost_micros, begun_at, created_at, ended_at
+		failure, note, cost_micros, reused_from, begun_at, created_at, ended_at
 	FROM step_runs WHERE `
 
 // stepRuns reads step runs by a condition, which may end in an order.
@@ -97,7 +97,7 @@ func scanStepRun(row pgx.CollectableRow) (StepRun, error) {
 	var s StepRun
 	var input, output, failure []byte
 	err := row.Scan(&s.ID, &s.Parent, &s.StepID, &s.Kind, &s.List, &s.Turn, &s.State, &s.Attempt, &s.Fence, &s.Slice, &s.Chosen, &s.Score,
-		&input, &output, &failure, &s.Note, &s.CostMicros, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
+		&input, &output, &failure, &s.Note, &s.CostMicros, &s.ReusedFrom, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
 	if err != nil {
 		return s, err
 	}

@@ -50,6 +50,7 @@ type StepRun struct {
 	Failure    *Failure
 	Note       string // what a reader should know, such as a repeated call
 	CostMicros int64
+	ReusedFrom StepRunID // whose output was taken over instead of doing the step; zero: none
 	BegunAt    time.Time // begin of the current try
 	CreatedAt  time.Time // begin of the first
 	EndedAt    *time.Time
