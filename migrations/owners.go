@@ -28,6 +28,7 @@ var Owners = map[string]string{
 	"watch_findings":      "app/engine",
 	"events":              "app/engine",
 	"event_uses":          "app/engine",
+	"run_moves":           "app/engine",
 
 	"caps":     "billing/ledger",
 	"balances": "billing/ledger",

@@ -211,7 +211,7 @@ func (p pipelineView) facts() ui.Facts {
 	facts := ui.Facts{{Label: "Runs", Value: ui.Count(p.One.Runs)}}
 	if p.One.Live > 0 {
 		facts = append(ui.Facts{
-			{Label: "Live version", Value: "v" + strconv.Itoa(p.One.Live)},
+			{Label: "Live version", Rich: ui.Sentence{ui.LinkTo("v"+strconv.Itoa(p.One.Live), p.v.path("pipelines", p.One.ID.String(), "versions"))}},
 			{Label: "Published", Value: ui.When(p.Version.PublishedAt, p.v.now, p.v.zone())},
 		}, facts...)
 	}

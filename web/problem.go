@@ -85,6 +85,9 @@ var problems = []struct {
 		sentence: "An event of this name with the same number is on record, with another key or other data. Nothing was sent. Load the form again and send it from there."}},
 	{engine.ErrNotRunning, problem{status: http.StatusConflict, heading: "This run is not running", sentence: "Only a run that is running can be paused. Load the run's page to see where it is."}},
 	{engine.ErrNotPaused, problem{status: http.StatusConflict, heading: "This run is not paused", sentence: "There is nothing to resume. Load the run's page to see where it is."}},
+	{engine.ErrAtWork, problem{status: http.StatusConflict, heading: "A step of this run is under way",
+		sentence: "Nothing was changed. Wait until the run waits for something, or pause it, and move it then."}},
+	{engine.ErrOtherVersion, overtaken},
 	{engine.ErrNotWaiting, problem{status: http.StatusConflict, heading: "Nobody waits for this any more",
 		sentence: "The step has gone on. Load the run's page to see where it is."}},
 
@@ -155,6 +158,10 @@ func problemByType(err error) (problem, bool) {
 	}
 	if bad, ok := errors.AsType[*engine.BadEvent](err); ok {
 		return unfit(bad.Reason), true
+	}
+	if _, ok := errors.AsType[*engine.NoFit](err); ok {
+		return problem{status: http.StatusConflict, heading: "The run does not fit this version",
+			sentence: "Nothing was changed. Open “Move to another version” on the run’s page to see which steps do not fit, and why."}, true
 	}
 	if many, ok := errors.AsType[*engine.TooManyRuns](err); ok {
 		return problem{status: http.StatusTooManyRequests, heading: "Too many runs are open",

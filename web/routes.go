@@ -44,6 +44,7 @@ func (s *Server) routes() []route {
 		// Pipelines, and starting their runs.
 		get(workspacePath+"/pipelines", "pipeline.list", may(tenants.Read), s.pipelinesPage),
 		get(workspacePath+"/pipelines/:pipeline", "pipeline.show", may(tenants.Read), s.pipelinePage),
+		get(workspacePath+"/pipelines/:pipeline/versions", "pipeline.versions", may(tenants.Read), s.versionsPage),
 		get(workspacePath+"/pipelines/:pipeline/start", "run.ask", may(tenants.StartRuns), s.startPage),
 		post(workspacePath+"/pipelines/:pipeline/start", "run.start", may(tenants.StartRuns), s.startRun).uploads(),
 		post(workspacePath+"/pipelines/:pipeline/model", "pipeline.change_model", may(tenants.BuildPipelines), s.changeModel),
@@ -60,6 +61,8 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/runs/:run/values/:digest", "run.value", may(tenants.Read), s.valueFile),
 		get(workspacePath+"/runs/:run/cancel", "run.ask_cancel", may(tenants.StartRuns), s.cancelPage),
 		post(workspacePath+"/runs/:run/cancel", "run.cancel", may(tenants.StartRuns), s.cancelRun),
+		get(workspacePath+"/runs/:run/move", "run.ask_move", may(tenants.StartRuns), s.movePage),
+		post(workspacePath+"/runs/:run/move", "run.move", may(tenants.StartRuns), s.moveRun),
 		post(workspacePath+"/runs/:run/pause", "run.pause", may(tenants.StartRuns), s.pauseRun),
 		post(workspacePath+"/runs/:run/resume", "run.resume", may(tenants.StartRuns), s.resumeRun),
 

@@ -31,8 +31,9 @@ type runView struct {
 	Result   *engine.Preview
 	Findings []engine.Finding
 	Pauses   []tenants.Entry // who paused and resumed the run, newest first
-	Key      string          // of the form that pauses or resumes
-	Chosen   string          // id of the step whose panel is asked for
+	Versions engine.Versions
+	Key      string // of the form that pauses or resumes
+	Chosen   string // id of the step whose panel is asked for
 	Panel    *panelView
 	TrueTime bool // waits are not folded
 	From     int  // first row of the timeline, if it has too many for one page
@@ -135,6 +136,9 @@ func (r *runView) readNews(ctx context.Context, tx tenants.Tx) error {
 	}
 	r.News = newsOf(r.v.discreet(line), r.View.Program, asked[r.View.Run.ID], r.v.user)
 	if r.Findings, err = engine.FindingsOf(ctx, tx, r.View.Run.ID); err != nil {
+		return err
+	}
+	if r.Versions, err = engine.VersionsOf(ctx, tx, r.View.Run); err != nil {
 		return err
 	}
 	r.Pauses, err = pausesOf(ctx, tx, r.View.Run.ID)
@@ -319,7 +323,7 @@ func (r *runView) facts() ui.Facts {
 		started += " by " + run.StartedName
 	}
 	facts := ui.Facts{
-		{Label: "Version", Rich: ui.Sentence{ui.LinkTo("v"+strconv.Itoa(run.Version), r.v.path("pipelines", run.PipelineID.String()))}},
+		{Label: "Version", Rich: r.versionFact()},
 		{Label: "Started", Value: started},
 		{Label: "Steps", Value: r.doneWords()},
 	}

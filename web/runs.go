@@ -17,6 +17,7 @@ type runsView struct {
 	v        *visit
 	Group    engine.Group
 	Pipeline pipeline.ID
+	Version  int // of the pipeline; 0: all
 	Before   engine.RunID
 	Of       string // name of the pipeline, where only its runs are shown
 	Sizes    map[engine.Group]int
@@ -63,6 +64,9 @@ func (v *visit) readRunsQuery() (runsView, error) {
 			return view, errNotFound
 		}
 	}
+	if view.Version, err = versionParam(v.QueryParam("version")); err != nil || view.Version > 0 && view.Pipeline.IsZero() {
+		return view, errNotFound
+	}
 	if text := v.QueryParam("before"); text != "" {
 		if view.Before, err = tenants.ParseID[engine.Run](text); err != nil {
 			return view, errNotFound
@@ -80,7 +84,7 @@ func (r *runsView) read(ctx context.Context, tx tenants.Tx) error {
 		}
 		r.Of = one.Name
 	}
-	lines, err := engine.ListRuns(ctx, tx, engine.Filter{Pipeline: r.Pipeline, Group: r.Group, Before: r.Before, Limit: runsPerPage + 1})
+	lines, err := engine.ListRuns(ctx, tx, engine.Filter{Pipeline: r.Pipeline, Version: r.Version, Group: r.Group, Before: r.Before, Limit: runsPerPage + 1})
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,7 @@ func (r *runsView) read(ctx context.Context, tx tenants.Tx) error {
 	if r.News, err = r.v.newsOf(ctx, tx, lines); err != nil {
 		return err
 	}
-	r.Sizes, err = engine.GroupSizes(ctx, tx, r.Pipeline)
+	r.Sizes, err = engine.GroupSizes(ctx, tx, r.Pipeline, r.Version)
 	return err
 }
 
@@ -111,6 +115,9 @@ func (r runsView) address(group engine.Group, before engine.RunID) string {
 	}
 	if !r.Pipeline.IsZero() {
 		query.Set("pipeline", r.Pipeline.String())
+	}
+	if r.Version > 0 {
+		query.Set("version", strconv.Itoa(r.Version))
 	}
 	if !before.IsZero() {
 		query.Set("before", before.String())
@@ -152,6 +159,9 @@ func (r runsView) caption() string {
 	words := sizeWords(r.Sizes[r.Group]) + " " + what
 	if r.Of != "" {
 		words += " of “" + r.Of + "”"
+		if r.Version > 0 {
+			words += versionWords(r.Version)
+		}
 	}
 	return words + ", newest first; times in " + ui.ZoneName(r.v.now, r.v.zone()) + "."
 }

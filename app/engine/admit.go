@@ -177,9 +177,8 @@ func (e *Engine) roomOf(ctx context.Context, tx tenants.Tx, id pipeline.ID) (int
 func (e *Engine) startQueued(ctx context.Context, tx tenants.Tx, id pipeline.ID, most int) (int, error) {
 	rows, _ := tx.Query(ctx, `
 		WITH next AS MATERIALIZED (
-			SELECT q.id, v.semantics FROM runs q
-			JOIN pipeline_versions v ON v.tenant_id = q.tenant_id AND v.pipeline_id = q.pipeline_id AND v.number = q.version
-			WHERE q.tenant_id = $1 AND q.pipeline_id = $2 AND q.state = 'queued' ORDER BY q.id LIMIT $3 FOR UPDATE OF q
+			SELECT r.id, `+semanticsOf+` AS semantics FROM runs r
+			WHERE r.tenant_id = $1 AND r.pipeline_id = $2 AND r.state = 'queued' ORDER BY r.id LIMIT $3 FOR UPDATE
 		)
 		UPDATE runs r SET state = 'running', changed = pg_current_xact_id() FROM next
 		WHERE r.tenant_id = $1 AND r.id = next.id

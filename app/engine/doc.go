@@ -74,7 +74,7 @@
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, timer.go and capped.go (what sets a branch going),
 // pump.go, pump_look.go and pump_allot.go (which slice is next), admit.go (which queued
-// run is next), pause.go, reap.go and watchdog.go with watch_queries.go and
+// run is next), pause.go, fit.go and move.go (which version a run is on), reap.go and watchdog.go with watch_queries.go and
 // watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up),
 // cancel.go and giveup.go (what ends a run from outside), read.go with read_view.go,
 // read_group.go and read_part.go (what pages ask), operate.go and watch_findings.go (what

@@ -55,10 +55,9 @@ func takeQuery(which string) string {
 	), first AS (
 		SELECT DISTINCT ON (run_id, event_id) * FROM fitting ORDER BY run_id, event_id, opened_at, id
 	), locked AS (
-		SELECT f.*, r.priority, CASE r.state WHEN 'running' THEN 'ready' ELSE 'paused' END AS slice_state, v.semantics, ` + windowAround + ` AS window_id
+		SELECT f.*, r.priority, CASE r.state WHEN 'running' THEN 'ready' ELSE 'paused' END AS slice_state, ` + semanticsOf + ` AS semantics, ` + windowAround + ` AS window_id
 		FROM first f
 		JOIN runs r ON r.tenant_id = $1 AND r.id = f.run_id AND r.` + goesOn + `
-		JOIN pipeline_versions v ON v.tenant_id = $1 AND v.pipeline_id = r.pipeline_id AND v.number = r.version
 		JOIN step_runs s ON s.tenant_id = $1 AND s.id = f.step_run_id AND s.` + stateByKey + ` = 'waiting' AND s.slice_id IS NULL
 		JOIN waits w ON w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open' AND (w.due_at IS NULL OR f.sent_at < w.due_at)
 		ORDER BY f.run_id, f.step_run_id FOR SHARE OF r FOR UPDATE OF s, w

@@ -104,15 +104,16 @@ func ValueOf(ctx context.Context, tx tenants.Tx, run RunID, digest Digest) (Cont
 const MaxCounted = 10_000
 
 // GroupSizes counts the runs in each group, "" for all of them, up to MaxCounted+1
-// each. The zero pipeline counts those of all pipelines.
-func GroupSizes(ctx context.Context, tx tenants.Tx, of pipeline.ID) (map[Group]int, error) {
+// each. The zero pipeline counts those of all pipelines, version 0 those of all versions.
+func GroupSizes(ctx context.Context, tx tenants.Tx, of pipeline.ID, version int) (map[Group]int, error) {
 	sizes := map[Group]int{}
 	batch := &pgx.Batch{}
 	for group, condition := range groupConditions {
 		batch.Queue(`
 			SELECT count(*) FROM (
-				SELECT FROM runs r WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND `+condition+` LIMIT $3
-			) counted`, tx.Tenant, of, MaxCounted+1).QueryRow(func(row pgx.Row) error {
+				SELECT FROM runs r WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2)
+					AND ($4 = 0 OR r.version = $4) AND `+condition+` LIMIT $3
+			) counted`, tx.Tenant, of, MaxCounted+1, version).QueryRow(func(row pgx.Row) error {
 			var n int
 			err := row.Scan(&n)
 			sizes[group] = n

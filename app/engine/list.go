@@ -52,6 +52,7 @@ type Line struct {
 // Filter chooses runs for a list. Zero fields do not filter.
 type Filter struct {
 	Pipeline pipeline.ID
+	Version  int // of the pipeline
 	Group    Group
 	Before   RunID // runs older than this one, for the next page
 	Limit    int   // 0 means 50; at most 200
@@ -101,9 +102,10 @@ func ListRuns(ctx context.Context, tx tenants.Tx, filter Filter) ([]Line, error)
 	rows, _ := tx.Query(ctx, `
 		WITH page AS (
 			SELECT r.* FROM runs r
-			WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND ($3::uuid IS NULL OR r.id < $3) AND `+condition+`
+			WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND ($3::uuid IS NULL OR r.id < $3)
+				AND ($5 = 0 OR r.version = $5) AND `+condition+`
 			ORDER BY r.id DESC LIMIT $4
-		)`+lineQuery+` ORDER BY r.id DESC`, tx.Tenant, filter.Pipeline, filter.Before, limit)
+		)`+lineQuery+` ORDER BY r.id DESC`, tx.Tenant, filter.Pipeline, filter.Before, limit, filter.Version)
 	lines, err := pgx.CollectRows(rows, scanLine)
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)

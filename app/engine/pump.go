@@ -149,19 +149,19 @@ func takeSlots(ctx context.Context, tx tenants.SystemTx, chosen []ask) ([]ask, e
 		), taken AS (
 			UPDATE slices s SET state = 'dispatched', crowded = false, dispatched_at = clock_timestamp()
 			FROM locked l WHERE s.tenant_id = l.tenant_id AND s.id = l.id
-			RETURNING s.tenant_id, s.fence, l.place
+			RETURNING s.tenant_id, s.fence, s.semantics, l.place
 		), served AS (
 			INSERT INTO tenant_turns (tenant_id, served_at)
 			SELECT tenant_id, clock_timestamp() + max(place) * interval '1 microsecond' FROM taken GROUP BY tenant_id
 			ON CONFLICT (tenant_id) DO UPDATE SET served_at = excluded.served_at
 		)
-		SELECT place, fence FROM taken ORDER BY place`, owners, ids)
+		SELECT place, fence, semantics FROM taken ORDER BY place`, owners, ids)
 	var taken []ask
-	var place int
+	var place, semantics int
 	var fence int64
-	_, err := pgx.ForEachRow(rows, []any{&place, &fence}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&place, &fence, &semantics}, func() error {
 		one := chosen[place-1]
-		one.Fence = fence // it may have been paused and resumed since the look
+		one.Fence, one.Semantics = fence, semantics // it may have been paused and resumed, or its run moved, since the look
 		taken = append(taken, one)
 		return nil
 	})

@@ -53,10 +53,9 @@ const goesOn = `state IN ('running', 'pausing', 'paused')`
 func lockRunOf(ctx context.Context, tx tenants.Tx, step StepRunID) (slice, error) {
 	s := slice{step: step}
 	err := tx.QueryRow(ctx, `
-		SELECT r.id, r.priority, v.semantics, r.state <> 'running', `+windowAround+`
+		SELECT r.id, r.priority, `+semanticsOf+`, r.state <> 'running', `+windowAround+`
 		FROM step_runs s
 		JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id
-		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
 		WHERE s.tenant_id = $1 AND s.id = $2 AND r.`+goesOn+` FOR SHARE OF r`,
 		tx.Tenant, step).Scan(&s.run, &s.priority, &s.semantics, &s.paused, &s.window)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -67,6 +66,12 @@ func lockRunOf(ctx context.Context, tx tenants.Tx, step StepRunID) (slice, error
 	}
 	return s, nil
 }
+
+// semanticsOf is the number of rules that the run r follows. It is looked up and not
+// joined: where a statement waited for a run that was moved to another version meanwhile,
+// a join would find nothing.
+const semanticsOf = `(
+	SELECT v.semantics FROM pipeline_versions v WHERE v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version)`
 
 // windowAround finds the innermost list around the step run s.
 const windowAround = `(

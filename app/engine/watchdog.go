@@ -192,9 +192,8 @@ func reopenReviewWait(ctx context.Context, tx tenants.Tx, step StepRunID) (bool,
 func (w *Worker) lockStuck(ctx context.Context, tx tenants.Tx, f Stuck) (slice, error) {
 	s := slice{run: f.Run, step: f.Step}
 	err := tx.QueryRow(ctx, `
-		SELECT r.priority, v.semantics, (SELECT `+windowAround+` FROM step_runs s WHERE s.tenant_id = $1 AND s.id = $3) FROM runs r
-		JOIN pipeline_versions v ON v.tenant_id = r.tenant_id AND v.pipeline_id = r.pipeline_id AND v.number = r.version
-		WHERE r.tenant_id = $1 AND r.id = $2 AND r.state = 'running' FOR UPDATE OF r`,
+		SELECT r.priority, `+semanticsOf+`, (SELECT `+windowAround+` FROM step_runs s WHERE s.tenant_id = $1 AND s.id = $3) FROM runs r
+		WHERE r.tenant_id = $1 AND r.id = $2 AND r.state = 'running' FOR UPDATE`,
 		tx.Tenant, f.Run, f.Step).Scan(&s.priority, &s.semantics, &s.window)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s, ErrNotWaiting

@@ -85,6 +85,14 @@ func (n *Node) Next() *Node {
 	return n.siblings[n.Index+1]
 }
 
+// Previous is the step before n in its list; nil before the first.
+func (n *Node) Previous() *Node {
+	if n.Index == 0 {
+		return nil
+	}
+	return n.siblings[n.Index-1]
+}
+
 // Child finds a list by key; nil where there is none.
 func (n *Node) Child(key ListKey) *ChildList {
 	for i := range n.Lists {

@@ -1,0 +1,37 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tollgate/tenants"
+)
+
+// VersionLine is a published version as lists show it.
+type VersionLine struct {
+	Number      int
+	Note        string
+	PublishedBy string // name; empty where nobody is known
+	PublishedAt time.Time
+}
+
+// maxVersionLines bounds a list of versions.
+const maxVersionLines = 50
+
+// VersionLines lists the newest versions of a pipeline, and those that are asked for
+// besides, the newest first.
+func VersionLines(ctx context.Context, tx tenants.Tx, id ID, besides []int) ([]VersionLine, error) {
+	rows, _ := tx.Query(ctx, `
+		SELECT v.number, v.note, coalesce(u.name, ''), v.published_at FROM pipeline_versions v LEFT JOIN users u ON u.id = v.published_by
+		WHERE v.tenant_id = $1 AND v.pipeline_id = $2 AND (v.number = ANY ($3) OR v.number IN (
+			SELECT n.number FROM pipeline_versions n WHERE n.tenant_id = $1 AND n.pipeline_id = $2 ORDER BY n.number DESC LIMIT $4))
+		ORDER BY v.number DESC`, tx.Tenant, id, besides, maxVersionLines)
+	lines, err := pgx.CollectRows(rows, pgx.RowToStructByPos[VersionLine])
+	if err != nil {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	return lines, nil
+}
