@@ -74,13 +74,9 @@ func (p versionsView) caption() string {
 func (p versionsView) rows() []ui.TableRow {
 	var rows []ui.TableRow
 	for _, line := range p.Lines {
-		name := "v" + strconv.Itoa(line.Number)
-		if line.Number == p.One.Live {
-			name += ", live"
-		}
 		published := ui.WhenBrief(line.PublishedAt, p.v.now, p.v.zone())
 		rows = append(rows, ui.TableRow{ID: "version-" + strconv.Itoa(line.Number), Cells: []ui.Cell{
-			{Text: name, Small: line.Note}, p.openCell(p.Open[line.Number], line.Number), {Rich: p.standings(p.Open[line.Number], line.Number)},
+			p.nameCell(line), {Text: openWords(p.Open[line.Number])}, {Rich: p.standings(p.Open[line.Number], line.Number)},
 			{Text: published, Small: by(line.PublishedBy)},
 		}})
 	}
@@ -95,12 +91,21 @@ func by(name string) string {
 	return "by " + name
 }
 
-// openCell leads to the open runs of a version.
-func (p versionsView) openCell(open engine.OpenRuns, version int) ui.Cell {
-	if open.All() == 0 {
-		return ui.Cell{Text: "None"}
+// nameCell names a version, and leads to its runs.
+func (p versionsView) nameCell(line pipeline.VersionLine) ui.Cell {
+	name := "v" + strconv.Itoa(line.Number)
+	if line.Number == p.One.Live {
+		name += ", live"
 	}
-	return ui.Cell{Text: ui.Count(int64(open.All())), Href: p.runs(engine.GroupOpen, version)}
+	return ui.Cell{Text: name, Href: p.runs("", line.Number), Small: line.Note}
+}
+
+// openWords count the open runs of a version.
+func openWords(open engine.OpenRuns) string {
+	if open.All() == 0 {
+		return "None"
+	}
+	return ui.Count(int64(open.All()))
 }
 
 // standings are the counts that make up the open runs, each leading to its runs where
@@ -122,12 +127,12 @@ func (p versionsView) standings(open engine.OpenRuns, version int) ui.Sentence {
 		if len(out) > 0 {
 			out = append(out, ui.Plain(" · "))
 		}
-		words := ui.Count(int64(part.n)) + " " + part.words
+		out = append(out, ui.Plain(ui.Count(int64(part.n))+" "))
 		if part.group == "" {
-			out = append(out, ui.Plain(words))
+			out = append(out, ui.Plain(part.words))
 			continue
 		}
-		out = append(out, ui.LinkTo(words, p.runs(part.group, version)))
+		out = append(out, ui.LinkTo(part.words, p.runs(part.group, version)))
 	}
 	return out
 }
