@@ -58,6 +58,10 @@ var problems = []struct {
 
 	{tenants.ErrNotMember, lost},
 	{tenants.ErrNoUser, lost},
+	{tenants.ErrNoSecret, problem{status: http.StatusNotFound, heading: "There is no such secret",
+		sentence: "The address may be mistyped, or somebody deleted it. Look for it among the secrets."}},
+	{tenants.ErrSealed, problem{status: http.StatusConflict, heading: "This secret cannot be opened",
+		sentence: "It was stored under another key of this installation. An owner or admin must enter it again."}},
 	{tenants.ErrAlreadyMember, problem{status: http.StatusConflict, heading: "This person is in the workspace already", sentence: "There is nothing left to do."}},
 	{tenants.ErrBadCode, problem{status: http.StatusUnprocessableEntity, heading: "This code does not work",
 		sentence: "It is wrong, too old, used, or replaced by a newer one. Take the code from the newest mail."}},

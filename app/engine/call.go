@@ -19,15 +19,17 @@ type Call struct {
 	StepRun StepRunID
 	Attempt int
 	Key     string // idempotency key, the same for each try
-	Input   []byte // JSON of AIInput, EmailInput, …
+	Input   []byte // JSON of AIInput, EmailInput, HTTPInput
 }
 
 // Reply is what came of a call: an output or a failure.
 type Reply struct {
-	Output     []byte // JSON object; formulas read it as steps.<id>
-	Note       string // what a reader of the timeline should know
+	Output     []byte    // JSON object; formulas read it as steps.<id>
+	Files      []Content // that the output names by their digests
+	Note       string    // what a reader of the timeline should know
 	Failure    *Failure
 	Retryable  bool
+	Unsure     bool          // the call may have arrived, and its answer is not known
 	RetryAfter time.Duration // the other side's wish; 0: none
 	Bill       *Bill         // nil: nothing was billed
 }

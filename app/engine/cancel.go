@@ -134,7 +134,7 @@ func (s endedStep) queueTry(b *tenants.Batch, tenant tenants.ID, failure *Failur
 
 // outside are the kinds whose steps call outside, groups those that hold other steps.
 var (
-	outside = []string{string(pipeline.KindAI), string(pipeline.KindEmail)}
+	outside = []string{string(pipeline.KindAI), string(pipeline.KindEmail), string(pipeline.KindHTTP)}
 	groups  = []string{
 		string(pipeline.KindBranch), string(pipeline.KindRepeat), string(pipeline.KindEach), string(pipeline.KindParallel),
 		string(KindRound), string(KindItem), string(KindLane),

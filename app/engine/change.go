@@ -28,8 +28,9 @@ type moveStep struct {
 	to      StepState
 	attempt int // the try that the row now counts
 	output  []byte
-	kept    Digest // an output that is stored already
-	joins   bool   // it ends a group that several branches share
+	files   []Content // that the output names
+	kept    Digest    // an output that is stored already
+	joins   bool      // it ends a group that several branches share
 	failure *Failure
 	note    string
 	cost    int64 // micro-USD to add
@@ -172,10 +173,12 @@ type call struct {
 // outcome is what came out at a position, which decide then acts on.
 type outcome struct {
 	kind       outcomeKind
-	output     []byte // of a done one
-	decoded    any    // the output as formulas read it, where it was read before
+	output     []byte    // of a done one
+	files      []Content // that the output names
+	decoded    any       // the output as formulas read it, where it was read before
 	failure    *Failure
 	retryable  bool          // whether another try may help
+	unsure     bool          // nobody can tell whether the call arrived
 	retryAfter time.Duration // the other side's wish; 0: none
 	note       string
 	settle     *settle   // the money of the call, nil where none was held

@@ -122,6 +122,9 @@ func (s *sheet) addChange(c *commitment, entry change) {
 		if entry.output != nil {
 			output = s.values.add(c.run, entry.output)
 		}
+		for _, file := range entry.files {
+			s.values.addAs(c.run, file.MediaType, file.Bytes)
+		}
 		s.moves.add(entry, output)
 	case insertStep:
 		row := entry.row

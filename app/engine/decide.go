@@ -49,13 +49,13 @@ func decide(m moment) decision {
 	case done:
 		err = d.finish()
 	case failed:
-		d.failedTry()
+		err = d.failedTry()
 	case passed:
 		err = d.after(m.program.Node(m.step.StepID), d.frames(m.groups))
 	case again:
 		d.callAgain()
 	case interrupted:
-		d.interruptedTry()
+		err = d.interruptedTry()
 	}
 	if err != nil { // only ever errMissing
 		return decision{missing: d.missing}
@@ -133,11 +133,19 @@ func (d *decider) settlePlace() {
 	d.counts = window.id()
 }
 
-// finish ends the position's step with its output and goes on behind it.
+// finish acts on a result: of a call, of a wait, or the answer to a question about the step.
 func (d *decider) finish() error {
-	if d.step.Kind == pipeline.KindRepeat {
+	switch {
+	case d.step.Kind == pipeline.KindRepeat:
 		return d.answeredLoop()
+	case d.step.Kind == pipeline.KindHTTP && d.step.State == StepWaiting:
+		return d.answeredArrival()
 	}
+	return d.endWell()
+}
+
+// endWell ends the position's step with its output and goes on behind it.
+func (d *decider) endWell() error {
 	d.add(d.ended(StepDone))
 	d.addMoney()
 	group := d.frames(d.groups)
@@ -190,6 +198,7 @@ func init() {
 		pipeline.KindReview:   (*decider).beginReview,
 		pipeline.KindAI:       (*decider).beginCall,
 		pipeline.KindEmail:    (*decider).beginCall,
+		pipeline.KindHTTP:     (*decider).beginCall,
 		pipeline.KindWait:     (*decider).beginWait,
 		pipeline.KindEvent:    (*decider).beginEvent,
 		pipeline.KindStop:     (*decider).beginStop,

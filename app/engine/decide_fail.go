@@ -18,7 +18,7 @@ func (d *decider) moved(to StepState, attempt int) moveStep {
 // ended is the change that ends the position's step.
 func (d *decider) ended(state StepState) moveStep {
 	move := d.moved(state, d.step.Attempt)
-	move.output, move.failure = d.outcome.output, d.outcome.failure
+	move.output, move.files, move.failure = d.outcome.output, d.outcome.files, d.outcome.failure
 	return move
 }
 
@@ -41,19 +41,24 @@ func (d *decider) addMoney() {
 }
 
 // failedTry acts on an error: another try after a pause, or the end of the step.
-func (d *decider) failedTry() {
+func (d *decider) failedTry() error {
 	node := d.program.Node(d.step.StepID)
 	d.recordTry(AttemptFailed)
+	if acted, err := d.unsureTry(node); acted || err != nil {
+		return err
+	}
 	pause, another := nextTry(node, d.step.Attempt, d.outcome)
 	if !another {
+		d.tellUnsure(node)
 		d.fail()
-		return
+		return nil
 	}
 	d.add(d.moved(StepWaiting, d.step.Attempt+1))
 	d.addMoney()
 	due := d.now.Add(pause)
 	d.add(openWait{Wait{StepRun: d.step.ID, Kind: WaitRetry, Due: &due, Reason: d.outcome.failure.Message}})
 	d.park(d.frames(d.groups))
+	return nil
 }
 
 // maxInterruptions bounds how often a call may be cut by a dying worker before it is
@@ -62,7 +67,10 @@ const maxInterruptions = 20
 
 // interruptedTry records that the worker died in the middle of the call, books what the
 // call may have cost, and makes it again under the same key.
-func (d *decider) interruptedTry() {
+func (d *decider) interruptedTry() error {
+	if acted, err := d.interruptedUnsure(); acted || err != nil {
+		return err
+	}
 	d.outcome.failure = &Failure{Class: ClassInterrupted, Message: "The program stopped in the middle of this call, so it was made again with the same key."}
 	d.recordTry(AttemptInterrupted)
 	d.addMoney()
@@ -70,10 +78,11 @@ func (d *decider) interruptedTry() {
 		d.outcome.failure.Message = "The program stopped in the middle of this call 20 times, so it is not made again."
 		d.outcome.settle = nil
 		d.fail()
-		return
+		return nil
 	}
 	d.step = d.nextAttempt()
 	d.callAgain()
+	return nil
 }
 
 // nextAttempt is the position's step as its next try counts it.
@@ -136,8 +145,10 @@ const (
 	defaultTries = 5
 	firstPause   = 2 * time.Second
 	longestPause = time.Minute
-	longestAsked = 10 * time.Minute // how long another side may ask us to wait
 )
+
+// LongestAsked is how long another side may ask us to wait; beyond that a step fails.
+const LongestAsked = 10 * time.Minute
 
 // nextTry says whether a failed try is followed by another, and after which pause. The
 // pauses double; the other side's wish counts where it is longer, within a bound.
@@ -154,7 +165,13 @@ func nextTry(node *pipeline.Node, attempt int, out outcome) (time.Duration, bool
 		}
 		retryable = retryable && listed(retry.On, out.failure.Class)
 	}
-	if !retryable || attempt >= tries || out.retryAfter > longestAsked {
+	if call := node.HTTP(); call != nil && call.Sends && out.unsure {
+		retryable = true // the step says to repeat it, or to look it up, which comes with the next try
+		if call.LookUp != nil {
+			tries = max(tries, 2)
+		}
+	}
+	if !retryable || attempt >= tries || out.retryAfter > LongestAsked {
 		return 0, false
 	}
 	pause := first

@@ -58,6 +58,8 @@
 //
 //   - A final state of a run or step run never changes.
 //   - A step run is finished once; the record of an interrupted try says so.
+//   - A call that may have arrived is made again only as its step says; where it says
+//     "ask", not before a person has answered.
 //   - A running step run belongs to a slice; a waiting one has an open wait, or a slice
 //     that is about to carry it on. The watchdog finds whatever breaks this.
 //   - Outside calls happen between commits, never inside one, and carry a key that is
@@ -67,7 +69,7 @@
 //     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
-// rules; decide_begin.go, decide_fail.go, and for groups frame.go, scope.go, locate.go,
+// rules; decide_begin.go, decide_fail.go, decide_unsure.go, and for groups frame.go, scope.go, locate.go,
 // decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
 // commit.go and commit_flow.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),

@@ -28,15 +28,20 @@ type EmailInput struct {
 	ReplyTo string   `json:"reply_to,omitempty"`
 	Subject string   `json:"subject"`
 	Body    string   `json:"body"`
+
+	Attachments []FileRef `json:"attachments,omitempty"`
 }
 
 // callInput works out what a step's outside call is given.
 func (d *decider) callInput(node *pipeline.Node, group *frame) ([]byte, *Failure) {
 	var input any
 	var err error
-	if node.Kind() == pipeline.KindAI {
+	switch node.Kind() {
+	case pipeline.KindAI:
 		input, err = d.aiInput(node, group)
-	} else {
+	case pipeline.KindHTTP:
+		input, err = d.httpInput(node.HTTP())
+	default:
 		input, err = d.emailInput(node.Email())
 	}
 	if err != nil {
@@ -85,8 +90,21 @@ func (d *decider) emailInput(mail *pipeline.CompiledEmail) (EmailInput, error) {
 	if input.Subject, err = d.render("the subject", mail.Subject); err != nil {
 		return input, err
 	}
-	input.Body, err = d.render("the text", mail.Body)
-	return input, err
+	if input.Body, err = d.render("the text", mail.Body); err != nil {
+		return input, err
+	}
+	for _, attachment := range mail.Attachments {
+		value, err := attachment.Eval(context.Background(), d.vars)
+		if err != nil {
+			return input, fmt.Errorf("In an attachment: %w", err)
+		}
+		files, err := filesIn(value)
+		if err != nil {
+			return input, fmt.Errorf("An attachment is not a file. Pick a file, or a list of files.")
+		}
+		input.Attachments = append(input.Attachments, files...)
+	}
+	return input, nil
 }
 
 // render fills a text in; none is empty.
@@ -133,6 +151,7 @@ type reviewDraft struct {
 	reject   string
 	silence  string
 	due      *time.Time
+	round    int // how often the step run has asked; 0 means the first time
 }
 
 type draftFact struct{ label, value string }

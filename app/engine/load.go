@@ -130,6 +130,9 @@ func (d *drive) loadWaitOutcome(ctx context.Context, tx tenants.Tx) error {
 		return fmt.Errorf("read what a wait came to: %w", err)
 	}
 	d.outcome = outcome{kind: done, output: content.Bytes}
+	if callsOutside(d.step.Kind) { // asked about a call, which may be made again
+		return d.loadCallInput(ctx, tx)
+	}
 	return nil
 }
 

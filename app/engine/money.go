@@ -54,7 +54,7 @@ func (d *drive) makeCall(ctx context.Context, next call) {
 
 // outcomeOf turns a reply into what decide acts on.
 func (d *drive) outcomeOf(next call, reply Reply) outcome {
-	out := outcome{kind: done, output: reply.Output, note: reply.Note}
+	out := outcome{kind: done, output: reply.Output, files: reply.Files, note: reply.Note}
 	if next.hold != nil {
 		settlement := bill(*next.hold, reply.Bill)
 		out.settle = &settlement
@@ -67,8 +67,8 @@ func (d *drive) outcomeOf(next call, reply Reply) outcome {
 		out.decoded, failure = readOutput(reply.Output)
 	}
 	if failure != nil {
-		out.kind, out.output, out.failure = failed, nil, failure
-		out.retryable, out.retryAfter = reply.Retryable, reply.RetryAfter
+		out.kind, out.output, out.failure, out.files = failed, nil, failure, nil
+		out.retryable, out.unsure, out.retryAfter = reply.Retryable, reply.Unsure, reply.RetryAfter
 	}
 	return out
 }

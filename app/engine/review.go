@@ -23,7 +23,7 @@ func (d *drive) question(ctx context.Context, tx tenants.Tx, open openReview) (r
 		return review.Question{}, err
 	}
 	q := review.Question{
-		RunID: d.run.ID, StepRunID: open.step, Round: 1,
+		RunID: d.run.ID, StepRunID: open.step, Round: draft.round,
 		PipelineName: d.run.PipelineName, RunName: d.run.Name,
 		Title: draft.question, Body: draft.body, Proposal: d.proposal(ask, draft.proposal),
 		Labels:       review.Labels(ask.Labels),

@@ -70,6 +70,7 @@ const (
 	ClassLimit       = "limit"         // a loop reached one of its limits
 	ClassNoneGood    = "none_good"     // no branch side by side gave a good result
 	ClassInterrupted = "interrupted"   // the worker died or was stopped in the middle
+	ClassUnsure      = "unsure"        // nobody can tell whether a call arrived
 	ClassNoPrice     = "no_price"      // the price of a model is not known, so it may not be called
 	ClassTooDear     = "too_dear"      // a call may cost more than its step allows
 	ClassSkipped     = "skipped"       // a start that its pipeline's limit of runs at once refused

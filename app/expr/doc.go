@@ -30,8 +30,8 @@
 // sentence. A formula that only names a place, like input.order, hands over what
 // is there byte for byte, numbers of any size included.
 //
-// A formula sees the six roots input, steps, item, index, round and run and
-// nothing else: no clock, no network, no files. It is bounded in source length,
+// A formula sees the roots input, steps, item, index, round and run, where another
+// system's answer is judged only the root answer, and nothing else: no clock, no network, no files. It is bounded in source length,
 // in computing cost, in time, and in the size of every text and list it builds.
 //
 // Reading order: json.go and encode.go, number.go, value.go (between JSON and

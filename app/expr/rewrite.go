@@ -24,7 +24,7 @@ type Ref struct {
 func (r Ref) String() string { return strings.Join(append([]string{r.Root}, r.Path...), ".") }
 
 // Roots are the names a formula can begin from.
-func Roots() []string { return []string{"input", "steps", "item", "index", "round", "run"} }
+func Roots() []string { return []string{"input", "steps", "item", "index", "round", "run", "answer"} }
 
 func isRoot(name string) bool {
 	for _, r := range Roots() {

@@ -168,13 +168,23 @@ func (t *Text) Refs() []Ref {
 // Render inserts the values, in the words of Words. A value that is not there or
 // empty is an error that names its place. The result is Plain.
 func (t *Text) Render(ctx context.Context, scope Scope) (string, error) {
+	return t.RenderEncoded(ctx, scope, func(text string) string { return text })
+}
+
+// RenderEncoded is Render for a text of a notation of its own, such as an address: each
+// insertion is encoded, so that it cannot end the place where it stands. One that the text
+// begins with is the notation itself and inserted as it is.
+func (t *Text) RenderEncoded(ctx context.Context, scope Scope, encode func(string) string) (string, error) {
 	var out strings.Builder
-	for _, p := range t.parts {
+	for i, p := range t.parts {
 		text := p.literal
 		if p.formula != nil {
 			var err error
 			if text, err = p.insert(ctx, scope); err != nil {
 				return "", shifted(p.line, p.column, err)
+			}
+			if i > 0 {
+				text = encode(text)
 			}
 		}
 		if out.Len()+len(text) > maxRendered {

@@ -11,6 +11,7 @@ import (
 
 	"tollgate/app/apptest/fakellm"
 	"tollgate/app/llm"
+	"tollgate/app/outbound"
 )
 
 // Tests named after the numbered cases of hard situations that the product must
@@ -164,11 +165,11 @@ func TestS38RetryAfter(t *testing.T) {
 		{map[string]string{"Retry-After": "-5"}, 0},
 		{map[string]string{"Retry-After": "0"}, time.Millisecond},
 		{map[string]string{"Retry-After": "1.5"}, 1500 * time.Millisecond},
-		{map[string]string{"Retry-After": "1e300"}, llm.MaxRetryAfter},
-		{map[string]string{"Retry-After": "99999999999999999999"}, llm.MaxRetryAfter},
+		{map[string]string{"Retry-After": "1e300"}, outbound.MaxRetryAfter},
+		{map[string]string{"Retry-After": "99999999999999999999"}, outbound.MaxRetryAfter},
 		{map[string]string{"Retry-After": "NaN"}, 0},
-		{map[string]string{"Retry-After": "Inf"}, llm.MaxRetryAfter},
-		{map[string]string{"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, llm.MaxRetryAfter},
+		{map[string]string{"Retry-After": "Inf"}, outbound.MaxRetryAfter},
+		{map[string]string{"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, outbound.MaxRetryAfter},
 		{map[string]string{"Retry-After-Ms": "250", "Retry-After": "1"}, 250 * time.Millisecond},
 		{nil, 0},
 	}

@@ -34,7 +34,7 @@ type Error struct {
 	Class   Class
 	Message string // for people: what is wrong and what to do, in plain words
 	Detail  string // the provider's own text or the exact place, cleaned and bounded; may be empty
-	// RetryAfter is how long the provider asks to wait, at most MaxRetryAfter.
+	// RetryAfter is how long the provider asks to wait, at most outbound.MaxRetryAfter.
 	// Zero means that it said nothing usable; "at once" is one millisecond.
 	RetryAfter time.Duration
 	Status     int // HTTP status, 0 when none came

@@ -140,7 +140,7 @@ func (c *openAICall) statusFault() *Error {
 	e := readProviderError(c.body)
 	fault := &Error{
 		Class: classify(c.status, e), Status: c.status, Dispatched: unclear[c.status],
-		Detail: detail(e.Message, c.key), RetryAfter: retryAfter(c.header, c.now()),
+		Detail: detail(e.Message, c.key), RetryAfter: outbound.RetryAfter(c.header, c.now()),
 		Answer: Answer{Model: c.req.Model, RequestID: fields.Cut(c.header.Get("X-Request-Id"), 200)},
 	}
 	fault.Message = c.say(fault.Class)

@@ -16,5 +16,5 @@
 //   - Nothing a user or a server sends makes this package panic.
 //
 // Reading order: client.go, address.go (the judgement), guard.go (where it is
-// applied), redirect.go, fault.go.
+// applied), redirect.go, fault.go, mask.go (secrets in what comes back), retryafter.go.
 package outbound

@@ -288,29 +288,3 @@ func (c *checker) event(n *Node, w *Event) {
 		c.add(Tip, n, "with.deadline", "it waits without limit. Set how long the event may take, and what happens then.")
 	}
 }
-
-var headerPattern = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}$`)
-
-// Whether an address may be called at all is judged when it is called, by what its
-// name means then.
-func (c *checker) http(n *Node, w *HTTP) {
-	c.oneOf(n, "with.method", w.Method, "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-	c.oneOf(n, "with.if_unsure", string(w.IfUnsure), "", string(UnsureAsk), string(UnsureRepeat), string(UnsureLookUp), string(UnsureFail))
-	if strings.TrimSpace(w.URL) == "" {
-		c.blocks(n, "with.url", "it has no address. Enter the one to call.")
-	}
-	if w.IfUnsure == UnsureLookUp && w.LookUp == "" {
-		c.blocks(n, "with.look_up", "“look it up” needs the address that knows. Enter it.")
-	}
-	if w.MaxBytes < 0 || w.MaxBytes > MaxHTTPAnswer {
-		c.blocks(n, "with.max_bytes", "an answer may have from 1 to %d bytes.", MaxHTTPAnswer)
-	}
-	for i, h := range w.Headers {
-		if !headerPattern.MatchString(h.Name) || (h.Value == "") == (h.Secret == "") {
-			c.blocks(n, fmt.Sprintf("with.headers[%d]", i), "header “%s” needs a plain name and either a value or a secret.", shown(h.Name))
-		}
-	}
-	if w.IdempotencyHeader != "" && !headerPattern.MatchString(w.IdempotencyHeader) {
-		c.blocks(n, "with.idempotency_header", "“%s” is not the name of a header.", shown(w.IdempotencyHeader))
-	}
-}

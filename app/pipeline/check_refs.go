@@ -12,8 +12,9 @@ import (
 type scopeRule int
 
 const (
-	anyRoot   scopeRule = iota
-	onlyInput           // what is read before the first step runs
+	anyRoot    scopeRule = iota
+	onlyInput            // what is read before the first step runs
+	onlyAnswer           // what is read where another system's answer is judged
 )
 
 // slot compiles one formula or text and checks everything it reads. n is nil for
@@ -89,7 +90,17 @@ func (r reader) check(rule scopeRule) {
 		r.block("“%s”, but only the input is known when a run gets its name. Pick a value of the input.", shown(r.ref.String()))
 		return
 	}
+	if rule == onlyAnswer && r.ref.Root != "answer" {
+		r.block("“%s”, but only the answer is known where it is judged. Pick a value of “answer”: its status, headers or body.", shown(r.ref.String()))
+		return
+	}
 	switch r.ref.Root {
+	case "answer":
+		if rule != onlyAnswer {
+			r.block("“answer”, which exists only where the answer of a look-up is judged. Pick another value.")
+			return
+		}
+		r.part("the answer", named("status", "headers", "body"), r.ref.Path)
 	case "input":
 		r.part("the input", r.doc.Input, r.ref.Path)
 	case "run":

@@ -89,6 +89,14 @@ func (c *compiler) texts(sources []string) []*expr.Text {
 	return out
 }
 
+func (c *compiler) formulas(sources []string) []*expr.Formula {
+	var out []*expr.Formula
+	for _, src := range sources {
+		out = append(out, c.formula(src))
+	}
+	return out
+}
+
 func (c *compiler) values(values []Value) []CompiledValue {
 	var out []CompiledValue
 	for _, v := range values {
@@ -108,8 +116,10 @@ func (c *compiler) config(n *Node) any {
 	case *Email:
 		return &CompiledEmail{
 			To: c.texts(w.To), CC: c.texts(w.CC), ReplyTo: c.optional(w.ReplyTo),
-			Subject: c.text(w.Subject), Body: c.text(w.Body),
+			Subject: c.text(w.Subject), Body: c.text(w.Body), Attachments: c.formulas(w.Attachments),
 		}
+	case *HTTP:
+		return c.http(w)
 	case *Set:
 		return &CompiledSet{c.values(w.Values)}
 	case *Branch:

@@ -31,6 +31,9 @@ func (s *Step) needs() int {
 	if len(s.OnError) > 0 {
 		return 3
 	}
+	if mail, ok := s.With.(*Email); ok && len(mail.Attachments) > 0 {
+		return 3
+	}
 	switch s.Kind {
 	case KindHTTP, KindChild, KindEmit:
 		return 3

@@ -38,6 +38,7 @@ var filling = map[reflect.Type]string{
 	reflect.TypeFor[RefusalAction](): "fail", reflect.TypeFor[MissingAction](): "fail", reflect.TypeFor[PolicyRule](): "n",
 	reflect.TypeFor[DeadlineAction](): "fail", reflect.TypeFor[Proof](): "link", reflect.TypeFor[LimitAction](): "best",
 	reflect.TypeFor[WaitFor](): "all", reflect.TypeFor[Combine](): "collect", reflect.TypeFor[UnsureAction](): "ask",
+	reflect.TypeFor[SendAs](): "json", reflect.TypeFor[AnswerAs](): "text", reflect.TypeFor[AuthKind](): "bearer",
 	reflect.TypeFor[StopOutcome](): "raise", reflect.TypeFor[ConcurrencyPolicy](): "skip",
 }
 
@@ -136,7 +137,7 @@ func TestSchemaAndModelAgreeOnEveryKey(t *testing.T) {
 		"fact": reflect.TypeFor[Fact](), "proposal": reflect.TypeFor[Proposal](), "editable": reflect.TypeFor[Editable](),
 		"person": reflect.TypeFor[Person](), "policy": reflect.TypeFor[Policy](), "labels": reflect.TypeFor[Labels](),
 		"consequences": reflect.TypeFor[Consequences](), "case": reflect.TypeFor[Case](), "lane": reflect.TypeFor[Lane](),
-		"header": reflect.TypeFor[Header](), "sample": reflect.TypeFor[Sample](), "concurrency": reflect.TypeFor[Concurrency](),
+		"header": reflect.TypeFor[Header](), "param": reflect.TypeFor[Param](), "auth": reflect.TypeFor[Auth](), "look_up": reflect.TypeFor[LookUp](), "sample": reflect.TypeFor[Sample](), "concurrency": reflect.TypeFor[Concurrency](),
 	}
 	for _, k := range Kinds() {
 		pairs[string(k)] = reflect.TypeOf(kinds[k].empty()).Elem()

@@ -38,7 +38,7 @@ var kinds = map[Kind]kindFacts{
 	KindParallel: {"Do side by side", func() Config { return &Parallel{} }, true},
 	KindWait:     {"Wait until", func() Config { return &Wait{} }, true},
 	KindEvent:    {"Wait for an event", func() Config { return &Event{} }, true},
-	KindHTTP:     {"Get or send data", func() Config { return &HTTP{} }, false},
+	KindHTTP:     {"Get or send data", func() Config { return &HTTP{} }, true},
 	KindEmail:    {"Send an e-mail", func() Config { return &Email{} }, true},
 	KindSet:      {"Change data", func() Config { return &Set{} }, true},
 	KindChild:    {"Run another pipeline", func() Config { return &Child{} }, false},
@@ -76,6 +76,8 @@ func (k Kind) Prefilled() Config {
 		return &Repeat{MaxRounds: DefaultRounds, MaxCost: DefaultLoopCost, MaxTime: DefaultLoopTime, AtLimit: LimitFail}
 	case KindEach:
 		return &Each{AtOnce: 5}
+	case KindHTTP:
+		return &HTTP{Method: "GET"}
 	}
 	if facts, ok := kinds[k]; ok {
 		return facts.empty()

@@ -9,37 +9,8 @@ type Email struct {
 	ReplyTo string   `json:"reply_to,omitempty"`
 	Subject string   `json:"subject"`
 	Body    string   `json:"body"`
-}
 
-// UnsureAction is what happens when nobody can tell whether a call arrived.
-type UnsureAction string
-
-// What can be done about a call that may have arrived.
-const (
-	UnsureAsk    UnsureAction = "ask" // this is also what "" means
-	UnsureRepeat UnsureAction = "repeat"
-	UnsureLookUp UnsureAction = "look_up"
-	UnsureFail   UnsureAction = "fail"
-)
-
-// HTTP gets data from another system or sends data there. Its output holds
-// "status", "headers" and "body".
-type HTTP struct {
-	Method            string       `json:"method"`
-	URL               string       `json:"url"`
-	Headers           []Header     `json:"headers,omitempty"`
-	Body              string       `json:"body,omitempty"` // formula; what it gives is sent as JSON
-	IdempotencyHeader string       `json:"idempotency_header,omitempty"`
-	MaxBytes          int64        `json:"max_bytes,omitempty"` // 0: MaxHTTPAnswer
-	IfUnsure          UnsureAction `json:"if_unsure,omitempty"`
-	LookUp            string       `json:"look_up,omitempty"` // address asked whether the call arrived
-}
-
-// Header is one header of a call; exactly one of Value and Secret is set.
-type Header struct {
-	Name   string `json:"name"`
-	Value  string `json:"value,omitempty"`  // text
-	Secret string `json:"secret,omitempty"` // name of a stored secret
+	Attachments []string `json:"attachments,omitempty"` // formulas; each gives a file, a list of files, or nothing
 }
 
 // Child starts another pipeline. Its output holds "run" and, where it waits, "result".
@@ -86,9 +57,6 @@ type Set struct {
 // Kind is KindEmail.
 func (*Email) Kind() Kind { return KindEmail }
 
-// Kind is KindHTTP.
-func (*HTTP) Kind() Kind { return KindHTTP }
-
 // Kind is KindChild.
 func (*Child) Kind() Kind { return KindChild }
 
@@ -105,7 +73,6 @@ func (*Wait) Kind() Kind { return KindWait }
 func (*Set) Kind() Kind { return KindSet }
 
 func (*Email) lists() []nested { return nil }
-func (*HTTP) lists() []nested  { return nil }
 func (*Child) lists() []nested { return nil }
 func (*Emit) lists() []nested  { return nil }
 func (*Event) lists() []nested { return nil }
@@ -120,25 +87,14 @@ func (c *Email) slots() []slot {
 	for i, cc := range c.CC {
 		out = append(out, slot{fmt.Sprintf("with.cc[%d]", i), "Copy to", cc, true})
 	}
+	for i, file := range c.Attachments {
+		out = append(out, slot{fmt.Sprintf("with.attachments[%d]", i), "Attachment", file, false})
+	}
 	return append(out,
 		slot{"with.reply_to", "Reply to", c.ReplyTo, true},
 		slot{"with.subject", "Subject", c.Subject, true},
 		slot{"with.body", "Text", c.Body, true},
 	)
-}
-
-func (c *HTTP) slots() []slot {
-	out := []slot{
-		{"with.url", "Address", c.URL, true},
-		{"with.body", "Data to send", c.Body, false},
-		{"with.look_up", "Address to look up", c.LookUp, true},
-	}
-	for i, h := range c.Headers {
-		if h.Value != "" {
-			out = append(out, slot{fmt.Sprintf("with.headers[%d].value", i), "Header “" + h.Name + "”", h.Value, true})
-		}
-	}
-	return out
 }
 
 func (c *Child) slots() []slot { return valueSlots("with.input", c.Input) }

@@ -112,6 +112,9 @@ func (n *Node) Review() *CompiledReview { c, _ := n.config.(*CompiledReview); re
 // Email is the compiled configuration of an "email" step; nil for other kinds.
 func (n *Node) Email() *CompiledEmail { c, _ := n.config.(*CompiledEmail); return c }
 
+// HTTP is the compiled configuration of an "http" step; nil for other kinds.
+func (n *Node) HTTP() *CompiledHTTP { c, _ := n.config.(*CompiledHTTP); return c }
+
 // Set is the compiled configuration of a "set" step; nil for other kinds.
 func (n *Node) Set() *CompiledSet { c, _ := n.config.(*CompiledSet); return c }
 
@@ -204,6 +207,8 @@ type CompiledEmail struct {
 	ReplyTo *expr.Text // nil where there is none
 	Subject *expr.Text
 	Body    *expr.Text
+
+	Attachments []*expr.Formula // each gives a file, a list of files, or nothing
 }
 
 // CompiledSet is a Set configuration.

@@ -108,7 +108,11 @@ func Publish(ctx context.Context, tx tenants.Tx, id ID, note string, by tenants.
 	if err != nil {
 		return 0, err
 	}
-	if blocking := Blocking(Check(document)); len(blocking) > 0 {
+	problems, err := CheckIn(ctx, tx, document)
+	if err != nil {
+		return 0, err
+	}
+	if blocking := Blocking(problems); len(blocking) > 0 {
 		return 0, &Invalid{Problems: blocking}
 	}
 	document.Semantics = max(document.Semantics, document.needs())

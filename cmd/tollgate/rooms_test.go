@@ -28,7 +28,7 @@ var roomImports = map[string][]string{
 	"billing/ledger":       {"tenants"},
 	"cmd/tollgate":         {"*"},
 	"cmd/tollgate/localdb": {},
-	"jobs":                 {"app/engine", "app/llm", "app/mail", "app/pipeline", "app/review", "billing/ledger", "migrations", "tenants"},
+	"jobs":                 {"app/engine", "app/expr", "app/llm", "app/mail", "app/outbound", "app/pipeline", "app/review", "billing/ledger", "migrations", "tenants"},
 	"migrations":           {},
 	"static":               {},
 	"tenants":              {},
@@ -37,7 +37,7 @@ var roomImports = map[string][]string{
 }
 
 // testRooms may be imported by tests only.
-var testRooms = []string{"app/apptest/fakellm", "app/apptest/fault", "jobs/bench", "migrations/dbtest", "web/browsertest", "web/ui/gallery"}
+var testRooms = []string{"app/apptest/fakeerp", "app/apptest/fakellm", "app/apptest/fault", "jobs/bench", "migrations/dbtest", "web/browsertest", "web/ui/gallery"}
 
 // goPackage is what go list tells about one package.
 type goPackage struct {

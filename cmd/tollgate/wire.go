@@ -70,6 +70,14 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
+	vault, err := tenants.NewVault(secret)
+	if err != nil {
+		return nil, err
+	}
+	caller, err := jobs.NewHTTP(db, vault, s.config.OutboundAllow...)
+	if err != nil {
+		return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
+	}
 	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
 	return &rooms{
 		db: db, secret: secret, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
@@ -78,6 +86,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 			Callers: map[pipeline.Kind]engine.Caller{
 				pipeline.KindAI:    jobs.AI{Registry: registry},
 				pipeline.KindEmail: jobs.Email{DB: db, Outbox: outbox},
+				pipeline.KindHTTP:  caller,
 			},
 		}),
 	}, nil

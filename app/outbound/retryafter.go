@@ -1,4 +1,4 @@
-package llm
+package outbound
 
 import (
 	"net/http"
@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// MaxRetryAfter bounds Error.RetryAfter. Whether to wait that long is the engine's
+// MaxRetryAfter bounds RetryAfter. Whether to wait that long is the engine's
 // choice; the bound keeps a date in the year 9999 from overflowing anything.
 const MaxRetryAfter = 30 * 24 * time.Hour
 
 // atOnce stands for "no need to wait", since zero means "nothing was said".
 const atOnce = time.Millisecond
 
-// retryAfter reads how long a provider asks to wait: milliseconds in the header
+// RetryAfter reads how long the other side asks us to wait: milliseconds in the header
 // some of them send, else the standard header as seconds or as a date. Zero means
 // that nothing usable was said.
-func retryAfter(header http.Header, now time.Time) time.Duration {
+func RetryAfter(header http.Header, now time.Time) time.Duration {
 	if wait := waitNumber(header.Get("Retry-After-Ms"), time.Millisecond); wait > 0 {
 		return wait
 	}
