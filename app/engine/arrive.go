@@ -61,7 +61,7 @@ func (d *drive) lookAround(ctx context.Context) (arrival, error) {
 
 // outerWindow is the place in d.groups of the innermost list around; -1 where none is.
 func (d *drive) outerWindow() int {
-	return slices.IndexFunc(d.groups, func(group StepRun) bool { return group.Kind == pipeline.KindEach })
+	return slices.IndexFunc(d.groups, func(group StepRun) bool { return group.isWindow() })
 }
 
 // openInside finds whether anything right inside the group $2 is still open.
@@ -130,6 +130,12 @@ func (d *drive) departWhile(ctx context.Context, tx tenants.Tx, condition string
 		return false, fmt.Errorf("leave a group: %w", err)
 	}
 	return tag.RowsAffected() == 1, nil
+}
+
+// leaveCaught takes a slice away that comes to a group whose failure is handled: whoever
+// handles it stands further inside.
+func (d *drive) leaveCaught(ctx context.Context) error {
+	return d.endLate(ctx)
 }
 
 // dropSlice ends the slice, whose branch has nothing more to do.

@@ -92,7 +92,7 @@ const endQuery = `, ended AS (
 		UPDATE step_runs s SET ended_at = now(), slice_id = NULL, changed = pg_current_xact_id(),
 			state = CASE WHEN o.fails THEN 'failed' ELSE 'cancelled' END, failure = CASE WHEN o.fails THEN $3::jsonb END
 		FROM open o WHERE s.tenant_id = $1 AND s.id = o.id
-		RETURNING s.id, s.kind = ANY ($4) AS outside, s.attempt, s.begun_at, o.state, coalesce(o.fails, false) AS fails
+		RETURNING s.id, s.kind = ANY ($4) AND s.chosen = '' AS outside, s.attempt, s.begun_at, o.state, coalesce(o.fails, false) AS fails
 	)
 	SELECT * FROM ended WHERE outside OR state = 'waiting'`
 

@@ -20,7 +20,7 @@ func (d *drive) cancelBelow(ctx context.Context, tx tenants.Tx, changes []change
 		if cancel.all {
 			return d.endRest(ctx, tx, d.run.ID, SliceID{}, nil)
 		}
-		if err := d.endBelow(ctx, tx, cancel.groups); err != nil {
+		if err := d.endBelow(ctx, tx, cancel); err != nil {
 			return err
 		}
 	}
@@ -28,21 +28,23 @@ func (d *drive) cancelBelow(ctx context.Context, tx tenants.Tx, changes []change
 }
 
 // endBelow ends everything that is open inside groups: their steps, reviews, waits and
-// money, and the slices that were on their way there, but for this one.
-func (d *drive) endBelow(ctx context.Context, tx tenants.Tx, groups []StepRunID) error {
-	lost, err := d.slicesBelow(ctx, tx, groups)
+// money, and the slices that were on their way there, but for this one and for what the
+// same decision begins because of the failure.
+func (d *drive) endBelow(ctx context.Context, tx tenants.Tx, cancel cancelBelow) error {
+	lost, err := d.slicesBelow(ctx, tx, cancel)
 	if err != nil {
 		return err
 	}
 	rows, _ := tx.Query(ctx, `
 		WITH RECURSIVE below AS (
 			SELECT id FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id = ANY ($5) AND state IN ('queued', 'running', 'waiting')
+				AND (parent_id IS DISTINCT FROM $6 OR list NOT LIKE 'error:%')
 			UNION
 			SELECT s.id FROM below b CROSS JOIN LATERAL (
 				SELECT id FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id = b.id AND state IN ('queued', 'running', 'waiting') OFFSET 0) s
 		), open AS (
 			SELECT id, state, false AS fails FROM step_runs WHERE tenant_id = $1 AND id = ANY (ARRAY(SELECT id FROM below)) ORDER BY id FOR UPDATE
-		)`+endQuery, tx.Tenant, d.run.ID, nil, outside, groups)
+		)`+endQuery, tx.Tenant, d.run.ID, nil, outside, cancel.groups, cancel.keep)
 	ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[endedStep])
 	if err != nil {
 		return fmt.Errorf("end branches: %w", err)
@@ -74,7 +76,7 @@ func (d *drive) endWaits(ctx context.Context, tx tenants.Tx, ended []endedStep, 
 
 // slicesBelow finds the other slices inside groups: those that carry an open step there,
 // and those that stand there.
-func (d *drive) slicesBelow(ctx context.Context, tx tenants.Tx, groups []StepRunID) ([]SliceID, error) {
+func (d *drive) slicesBelow(ctx context.Context, tx tenants.Tx, cancel cancelBelow) ([]SliceID, error) {
 	rows, _ := tx.Query(ctx, `
 		WITH RECURSIVE others AS (
 			SELECT id, step_run_id FROM slices WHERE tenant_id = $1 AND run_id = $2 AND id <> $4
@@ -85,8 +87,9 @@ func (d *drive) slicesBelow(ctx context.Context, tx tenants.Tx, groups []StepRun
 				SELECT id FROM step_runs WHERE slice_id = o.id AND state IN ('running', 'waiting') OFFSET 0) p
 			UNION
 			SELECT a.slice_id, p.parent_id FROM at a CROSS JOIN LATERAL (
-				SELECT parent_id FROM step_runs WHERE tenant_id = $1 AND id = a.id AND parent_id IS NOT NULL LIMIT 1) p
-		) SELECT DISTINCT slice_id FROM at WHERE id = ANY ($3) ORDER BY 1`, tx.Tenant, d.run.ID, groups, d.slice.id)
+				SELECT parent_id FROM step_runs WHERE tenant_id = $1 AND id = a.id AND parent_id IS NOT NULL
+					AND (parent_id IS DISTINCT FROM $5 OR list NOT LIKE 'error:%') LIMIT 1) p
+		) SELECT DISTINCT slice_id FROM at WHERE id = ANY ($3) ORDER BY 1`, tx.Tenant, d.run.ID, cancel.groups, d.slice.id, cancel.keep)
 	found, err := pgx.CollectRows(rows, pgx.RowTo[SliceID])
 	if err != nil {
 		return nil, fmt.Errorf("find the slices of branches: %w", err)

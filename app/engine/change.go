@@ -36,6 +36,13 @@ type moveStep struct {
 	cost    int64 // micro-USD to add
 }
 
+// catchStep is moveStep for a row whose failure is handled: it becomes the frame of what
+// is done about it, or ends at once.
+type catchStep struct {
+	moveStep
+	chosen pipeline.ListKey
+}
+
 // addAttempt records a try that ended.
 type addAttempt struct {
 	step    StepRunID
@@ -123,6 +130,7 @@ type endWindow struct {
 // cancelBelow ends everything else that is open inside the groups, or in the run.
 type cancelBelow struct {
 	groups []StepRunID
+	keep   StepRunID // the one of them whose steps that handle a failure stay
 	all    bool
 }
 

@@ -184,7 +184,7 @@ func (f *Failure) json() []byte {
 		return nil
 	}
 	plain := Failure{
-		Class: expr.Plain(f.Class), StepID: f.StepID,
+		Class: expr.Plain(f.Class), StepID: f.StepID, Raised: f.Raised,
 		Message: expr.Preview([]byte(f.Message), maxMessage), Detail: expr.Preview([]byte(f.Detail), maxDetail),
 	}
 	encoded, err := json.Marshal(plain)

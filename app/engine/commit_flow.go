@@ -10,6 +10,7 @@ import (
 // flowRows are the changes that only groups make, in columns.
 type flowRows struct {
 	notes    groupNotes
+	caught   catchMoves
 	begun    itemBegins
 	items    []insertedItems
 	released []SliceID
@@ -23,6 +24,8 @@ func (f *flowRows) add(c *commitment, entry change, values *valueRows) {
 	switch entry := entry.(type) {
 	case noteGroup:
 		f.notes.add(entry)
+	case catchStep:
+		f.caught.add(entry, catchOutput(c, entry, values))
 	case beginItem:
 		f.begun.ids, f.begun.slices = append(f.begun.ids, entry.id), append(f.begun.slices, c.slice)
 	case insertItems:
@@ -44,6 +47,7 @@ func (f *flowRows) add(c *commitment, entry change, values *valueRows) {
 // queueRows adds the statements about step runs, before those that move others.
 func (f *flowRows) queueRows(b *tenants.Batch, tenant tenants.ID, worker WorkerID) {
 	f.notes.queue(b, tenant)
+	f.caught.queue(b, tenant)
 	f.begun.queue(b, tenant, worker)
 	if len(f.released) > 0 {
 		b.Queue(releaseQuery, tenant, f.released)

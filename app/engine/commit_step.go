@@ -37,13 +37,7 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 	if len(s.ids) == 0 {
 		return
 	}
-	b.Queue(`
-		SELECT require_rows((SELECT count(*) FROM (
-			SELECT * FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS m (id, from_state, slice_id, fence) LIMIT $6) m
-			CROSS JOIN LATERAL (
-				SELECT 1 FROM step_runs s WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = m.from_state
-					AND s.slice_id IS NOT DISTINCT FROM m.slice_id AND s.fence = m.fence FOR NO KEY UPDATE) met), $6)`,
-		tenant, s.ids, s.from, s.slices, s.fences, len(s.ids))
+	s.queueLock(b, tenant)
 	b.Queue(`
 		WITH hit AS (
 			UPDATE step_runs s SET
@@ -70,6 +64,17 @@ const (
 	atRun   = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM runs t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
 	atSlice = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM slices t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
 )
+
+// queueLock locks the rows where their guards hold.
+func (s *stepMoves) queueLock(b *tenants.Batch, tenant tenants.ID) {
+	b.Queue(`
+		SELECT require_rows((SELECT count(*) FROM (
+			SELECT * FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS m (id, from_state, slice_id, fence) LIMIT $6) m
+			CROSS JOIN LATERAL (
+				SELECT 1 FROM step_runs s WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = m.from_state
+					AND s.slice_id IS NOT DISTINCT FROM m.slice_id AND s.fence = m.fence FOR NO KEY UPDATE) met), $6)`,
+		tenant, s.ids, s.from, s.slices, s.fences, len(s.ids))
+}
 
 // stepInserts are new step runs, in columns.
 type stepInserts struct {

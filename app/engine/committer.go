@@ -162,6 +162,10 @@ func (c *commitment) shares() bool {
 			if entry.joins {
 				return true
 			}
+		case catchStep:
+			if entry.slice.IsZero() {
+				return true
+			}
 		default:
 			return true
 		}

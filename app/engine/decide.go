@@ -53,7 +53,7 @@ func decide(m moment) decision {
 	case passed:
 		err = d.after(m.program.Node(m.step.StepID), d.frames(m.groups))
 	case again:
-		d.callAgain()
+		err = d.callAgain()
 	case interrupted:
 		err = d.interruptedTry()
 	}
@@ -136,6 +136,12 @@ func (d *decider) settlePlace() {
 // finish acts on a result: of a call, of a wait, or the answer to a question about the step.
 func (d *decider) finish() error {
 	switch {
+	case d.step.Caught():
+		if refused := d.answeredCatch(); refused != nil {
+			d.outcome = outcome{kind: failed, failure: refused}
+			return d.fail()
+		}
+		d.outcome.failure = d.step.Failure
 	case d.step.Kind == pipeline.KindRepeat:
 		return d.answeredLoop()
 	case d.step.Kind == pipeline.KindHTTP && d.step.State == StepWaiting:
@@ -176,15 +182,13 @@ func (d *decider) begin(list []*pipeline.Node, index int, group *frame) error {
 	}
 	node := list[index]
 	if failure, ok := d.bars.failed[node.ID()]; ok {
-		d.failBegin(node, group, failure)
-		return nil
+		return d.failBegin(node, group, failure)
 	}
 	if first, ok := begins[node.Kind()]; ok {
 		return first(d, node, group)
 	}
-	d.failBegin(node, group, Failure{Class: ClassInternal,
+	return d.failBegin(node, group, Failure{Class: ClassInternal,
 		Message: "This version of Tollgate cannot run a step of the kind “" + node.Kind().Title() + "”."})
-	return nil
 }
 
 // begins are how a step of each kind begins. They are set apart from begin, which
@@ -214,6 +218,8 @@ func (d *decider) endGroup(group *frame) error {
 	switch {
 	case group == nil:
 		return d.completeRun(false)
+	case group.row.Caught():
+		return d.endCatch(group)
 	case group.row.Kind == KindItem:
 		return d.endItem(group)
 	case group.row.Kind == KindLane:

@@ -25,8 +25,7 @@ func (d *decider) askAtLimit(node *pipeline.Node, loop *frame, rounds int, reaso
 	d.note(loop)
 	if failure != nil {
 		failure.StepID = node.ID()
-		d.failGroups(loop, *failure)
-		return nil
+		return d.failGroups(loop, *failure)
 	}
 	d.wait(loop)
 	d.add(openReview{step: loop.row.ID, draft: draft})
@@ -108,8 +107,7 @@ func (d *decider) answeredLoop() error {
 		return d.leaveLoop(node)
 	}
 	d.outcome.output = nil
-	d.fail()
-	return nil
+	return d.fail()
 }
 
 // leaveLoop ends the loop that is the position, and goes on behind it.

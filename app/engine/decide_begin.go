@@ -14,8 +14,7 @@ func (d *decider) beginSet(node *pipeline.Node, group *frame) error {
 	}
 	output, failure := d.evaluate(node.Set().Values, false)
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	return d.pass(node, group, output)
 }
@@ -36,8 +35,7 @@ func (d *decider) beginBranch(node *pipeline.Node, group *frame) error {
 	for _, option := range node.Branch().Cases {
 		holds, failure := d.holds(option.When)
 		if failure != nil {
-			d.failBegin(node, group, *failure)
-			return nil
+			return d.failBegin(node, group, *failure)
 		}
 		if !holds {
 			continue
@@ -57,14 +55,12 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 	}
 	input, failure := d.callInput(node, group)
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	row := d.newRow(node, group, StepRunning)
 	reservation, failure := d.reserve(node, row, input)
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		row.State = StepWaiting
@@ -86,10 +82,9 @@ func (d *decider) beginReview(node *pipeline.Node, group *frame) error {
 	if err := d.see(at(node, group), node.Refs()); err != nil {
 		return err
 	}
-	draft, failure := d.reviewDraft(node)
+	draft, failure := d.reviewDraft(node, node.Review())
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	row := d.newRow(node, group, StepWaiting)
 	d.add(insertStep{row: row})
@@ -106,20 +101,19 @@ func (d *decider) beginReview(node *pipeline.Node, group *frame) error {
 
 // callAgain makes the call of a step that has its row and input already: after a
 // pause, after a cap was raised, or after its worker died.
-func (d *decider) callAgain() {
+func (d *decider) callAgain() error {
 	node := d.program.Node(d.step.StepID)
 	row := *d.step
 	reservation, failure := d.reserve(node, row, d.scope.callInput)
 	if failure != nil {
 		d.outcome = outcome{kind: failed, failure: failure}
-		d.fail()
-		return
+		return d.fail()
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		d.add(d.moved(StepWaiting, row.Attempt))
 		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
 		d.park(d.frames(d.groups))
-		return
+		return nil
 	}
 	d.add(d.moved(StepRunning, row.Attempt))
 	row.State, row.BegunAt = StepRunning, d.now
@@ -128,6 +122,7 @@ func (d *decider) callAgain() {
 	}
 	d.next = &call{node: node, row: row, groups: d.groups, input: d.scope.callInput, hold: reservation}
 	d.ends = d.frames(d.groups)
+	return nil
 }
 
 // evaluate works named formulas out into one JSON object; no values give none. Those

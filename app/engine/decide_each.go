@@ -23,8 +23,7 @@ func (d *decider) beginEach(node *pipeline.Node, group *frame) error {
 	}
 	values, failure := d.itemValues(list.Items)
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	if len(values) == 0 {
 		return d.pass(node, group, []byte(`{"failed":[],"results":[]}`))
@@ -87,8 +86,7 @@ func (d *decider) endItem(item *frame) error {
 		return err
 	}
 	if failure != nil {
-		d.failGroups(item, *failure)
-		return nil
+		return d.failGroups(item, *failure)
 	}
 	d.close(item, StepDone, output, nil)
 	if len(d.block) == 0 || len(d.changes) >= maxChanges {
@@ -113,8 +111,7 @@ func (d *decider) arriveAtList(all *frame) error {
 	node := d.program.Node(all.row.StepID)
 	list := node.Each()
 	if lost := d.outcome.lost; lost.count > list.MaxFailed {
-		d.failGroups(all, lost.failure(list.MaxFailed))
-		return nil
+		return d.failGroups(all, lost.failure(list.MaxFailed))
 	}
 	if len(d.block) > 0 {
 		return d.beginItem(node, all)
@@ -125,8 +122,7 @@ func (d *decider) arriveAtList(all *frame) error {
 	}
 	output, failure := itemResults(items)
 	if failure != nil {
-		d.failGroups(all, *failure)
-		return nil
+		return d.failGroups(all, *failure)
 	}
 	d.close(all, StepDone, value{bytes: output}, nil)
 	d.add(endWindow{all.row.ID})

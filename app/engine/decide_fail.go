@@ -25,7 +25,7 @@ func (d *decider) ended(state StepState) moveStep {
 // recordTry writes down the try that ended badly, of a step that reached outside. One that
 // ends well is told by the step's own row.
 func (d *decider) recordTry(result AttemptOutcome) {
-	if !callsOutside(d.step.Kind) {
+	if !callsOutside(d.step.Kind) || d.step.Caught() {
 		return
 	}
 	d.add(addAttempt{step: d.step.ID, attempt: Attempt{
@@ -50,8 +50,7 @@ func (d *decider) failedTry() error {
 	pause, another := nextTry(node, d.step.Attempt, d.outcome)
 	if !another {
 		d.tellUnsure(node)
-		d.fail()
-		return nil
+		return d.fail()
 	}
 	d.add(d.moved(StepWaiting, d.step.Attempt+1))
 	d.addMoney()
@@ -77,12 +76,10 @@ func (d *decider) interruptedTry() error {
 	if d.step.Attempt >= maxInterruptions {
 		d.outcome.failure.Message = "The program stopped in the middle of this call 20 times, so it is not made again."
 		d.outcome.settle = nil
-		d.fail()
-		return nil
+		return d.fail()
 	}
 	d.step = d.nextAttempt()
-	d.callAgain()
-	return nil
+	return d.callAgain()
 }
 
 // nextAttempt is the position's step as its next try counts it.
@@ -92,46 +89,85 @@ func (d *decider) nextAttempt() *StepRun {
 	return &row
 }
 
-// fail ends the position's step and what fails with it.
-func (d *decider) fail() {
+// fail ends the position's step and what fails with it, unless the step handles it.
+func (d *decider) fail() error {
 	failure := *d.outcome.failure
-	failure.StepID = d.step.StepID
+	if failure.StepID == "" {
+		failure.StepID = d.step.StepID
+	}
+	outer := d.frames(d.groups)
+	how, err := d.handles(*d.step, outer, &failure)
+	if err != nil {
+		return err
+	}
 	d.outcome.failure = &failure
+	if how != nil {
+		self := &frame{row: *d.step, outer: outer}
+		d.catchRow(self, how, d.moved(StepRunning, d.step.Attempt))
+		d.addMoney()
+		return d.catch(self, how, failure)
+	}
 	d.add(d.ended(StepFailed))
 	d.addMoney()
-	d.failGroups(d.frames(d.groups), failure)
+	return d.failGroups(outer, failure)
 }
 
 // failBegin fails a step that never got to run; its row says why.
-func (d *decider) failBegin(node *pipeline.Node, group *frame, failure Failure) {
+func (d *decider) failBegin(node *pipeline.Node, group *frame, failure Failure) error {
 	failure.StepID = node.ID()
 	row := d.newRow(node, group, StepFailed)
+	how, err := d.handles(row, group, &failure)
+	if err != nil {
+		return err
+	}
+	if how != nil {
+		return d.catch(d.openGroup(d.newRow(node, group, StepRunning), group), how, failure)
+	}
 	row.Failure = &failure
 	d.add(insertStep{row: row})
-	d.failGroups(group, failure)
+	return d.failGroups(group, failure)
 }
 
-// failGroups fails the frames around a failure, up to one that bears it: a list may lose
-// items, and of branches of which the first good one counts others may still be good.
-// Elsewhere the run fails. Whatever else is open inside what failed is cancelled.
-func (d *decider) failGroups(group *frame, failure Failure) {
+// failGroups fails the frames around a failure, up to one that handles or bears it: a list
+// may lose items, and of branches of which the first good one counts others may still be
+// good. Elsewhere the run fails. Whatever else is open inside what failed is cancelled.
+func (d *decider) failGroups(group *frame, failure Failure) error {
 	var closed []StepRunID
 	forked := false
 	for ; group != nil; group = group.outer {
-		closed, forked = append(closed, group.row.ID), forked || forks(group.row.Kind)
+		how, err := d.handles(group.row, group.outer, &failure)
+		if err != nil {
+			return err
+		}
+		closed, forked = append(closed, group.row.ID), forked || group.row.forks()
+		if how != nil {
+			return d.catchGroup(group, how, failure, closed, forked)
+		}
 		d.close(group, StepFailed, value{}, &failure)
 		if d.bears(group) {
 			if forked {
 				d.add(cancelBelow{groups: closed})
 			}
 			d.arriveAt(group.outer)
-			return
+			return nil
 		}
 	}
 	d.add(endRun{state: RunFailed, failure: &failure})
 	if forked {
 		d.add(cancelBelow{all: true})
 	}
+	return nil
+}
+
+// catchGroup lets a group handle the failure of something inside it.
+func (d *decider) catchGroup(group *frame, how *handling, failure Failure, closed []StepRunID, forked bool) error {
+	if forked {
+		d.add(cancelBelow{groups: closed, keep: group.row.ID})
+	}
+	if group.insert < 0 {
+		d.catchRow(group, how, moveStep{id: group.row.ID, from: StepRunning, attempt: group.row.Attempt})
+	}
+	return d.catch(group, how, failure)
 }
 
 // bears tells a part whose group may go on when it fails.

@@ -38,8 +38,7 @@ func (d *decider) endLane(lane *frame) error {
 		return err
 	}
 	if failure != nil {
-		d.failGroups(lane, *failure)
-		return nil
+		return d.failGroups(lane, *failure)
 	}
 	d.scored(lane, lane.row.Score)
 	d.close(lane, StepDone, output, nil)
@@ -77,8 +76,7 @@ func (d *decider) winFirst(node *pipeline.Node, lane *frame, result value) error
 	}
 	output, failure := encodeOutput(map[string]any{"results": map[string]any{string(lane.row.List): won}, "combined": won})
 	if failure != nil {
-		d.failGroups(lane.outer, *failure)
-		return nil
+		return d.failGroups(lane.outer, *failure)
 	}
 	d.add(cancelBelow{groups: []StepRunID{lane.outer.id()}})
 	d.close(lane.outer, StepDone, value{bytes: output}, nil)
@@ -93,13 +91,11 @@ func (d *decider) joinLanes(all *frame) error {
 		return d.ask(want{kind: wantTurns, row: all.row.ID})
 	}
 	if node.Parallel().WaitFor == pipeline.WaitFirst {
-		d.failGroups(all, noneGood(node, branches))
-		return nil
+		return d.failGroups(all, noneGood(node, branches))
 	}
 	output, failure := laneResults(node.Parallel().Combine, branches)
 	if failure != nil {
-		d.failGroups(all, *failure)
-		return nil
+		return d.failGroups(all, *failure)
 	}
 	d.close(all, StepDone, value{bytes: output}, nil)
 	return d.after(node, all.outer)

@@ -27,8 +27,7 @@ func (d *decider) endRound(round *frame) error {
 		return err
 	}
 	if failure != nil {
-		d.failGroups(round, *failure)
-		return nil
+		return d.failGroups(round, *failure)
 	}
 	loop := round.outer
 	d.scored(round, ended.score)
@@ -149,8 +148,7 @@ func (d *decider) goRound(node *pipeline.Node, loop *frame, turn int, holds bool
 		return d.askAtLimit(node, loop, turn+1, reason)
 	}
 	d.note(loop)
-	d.failGroups(loop, limitFailure(node, turn+1, reason, "Its end condition never held."))
-	return nil
+	return d.failGroups(loop, limitFailure(node, turn+1, reason, "Its end condition never held."))
 }
 
 // limit is the limit that a loop has reached after so many rounds; empty where none is.
@@ -175,8 +173,7 @@ func (d *decider) endLoop(node *pipeline.Node, loop *frame, rounds int, reason s
 	d.note(loop)
 	output, failure := loopOutput(rounds, reason, best)
 	if failure != nil {
-		d.failGroups(loop, *failure)
-		return nil
+		return d.failGroups(loop, *failure)
 	}
 	d.close(loop, StepDone, value{bytes: output}, nil)
 	return d.after(node, loop.outer)

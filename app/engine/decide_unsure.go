@@ -20,8 +20,7 @@ func (d *decider) unsureTry(node *pipeline.Node) (bool, error) {
 		return true, d.askArrived(node)
 	case pipeline.UnsureFail:
 		d.outcome.failure = unsureFailure(d.outcome.failure, "The step says to stop then.")
-		d.fail()
-		return true, nil
+		return true, d.fail()
 	}
 	return false, nil
 }
@@ -91,8 +90,7 @@ func (d *decider) askArrived(node *pipeline.Node) error {
 	}
 	if failure != nil {
 		d.outcome.failure = failure
-		d.fail()
-		return nil
+		return d.fail()
 	}
 	d.add(d.moved(StepWaiting, d.step.Attempt))
 	d.addMoney()
@@ -157,13 +155,11 @@ func (d *decider) answeredArrival() error {
 	switch {
 	case answer.Verdict != pipeline.VerdictApproved:
 		d.outcome.failure = &Failure{Class: ClassUnsure, Message: answer.By + " let this step fail, because nobody could tell whether the call had arrived. Nothing was sent again."}
-		d.fail()
-		return nil
+		return d.fail()
 	case answer.Arrived == arrivedNo:
 		d.step = d.nextAttempt()
 		d.outcome.note = answer.By + " said that it had not arrived, so it was sent again, under the same key."
-		d.callAgain()
-		return nil
+		return d.callAgain()
 	}
 	d.outcome.note = answer.By + " said that it had arrived, so it was not sent again."
 	d.outcome.output = arrivedOutput(answer.Answer)

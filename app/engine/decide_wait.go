@@ -14,13 +14,11 @@ func (d *decider) beginWait(node *pipeline.Node, group *frame) error {
 		return err
 	}
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	due, failure := terms.ends(d.run, d.now)
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	if !due.After(d.now) {
 		return d.pass(node, group, nil)
@@ -57,13 +55,11 @@ func (d *decider) beginEvent(node *pipeline.Node, group *frame) error {
 	event := node.Event()
 	key, err := d.render("the key", event.Key)
 	if err != nil {
-		d.failBegin(node, group, formulaFailure(err))
-		return nil
+		return d.failBegin(node, group, formulaFailure(err))
 	}
 	wait, failure := eventWait(StepRunID{}, event.Name, key, nil)
 	if failure != nil {
-		d.failBegin(node, group, *failure)
-		return nil
+		return d.failBegin(node, group, *failure)
 	}
 	if event.Deadline > 0 {
 		due := d.now.Add(event.Deadline)
@@ -90,15 +86,13 @@ func (d *decider) beginStop(node *pipeline.Node, group *frame) error {
 	stop := node.Stop()
 	message, err := d.render("the message", stop.Message)
 	if err != nil {
-		d.failBegin(node, group, formulaFailure(err))
-		return nil
+		return d.failBegin(node, group, formulaFailure(err))
 	}
 	if stop.Outcome == pipeline.StopRaise {
 		if message == "" {
 			message = "“" + node.Step.Name + "” raised “" + stop.Exception + "”."
 		}
-		d.failBegin(node, group, Failure{Class: stop.Exception, Message: message})
-		return nil
+		return d.failBegin(node, group, Failure{Class: stop.Exception, Raised: true, Message: message})
 	}
 	row := d.newRow(node, group, StepDone)
 	row.Note = expr.Preview([]byte(message), maxMessage)
@@ -110,12 +104,12 @@ func (d *decider) beginStop(node *pipeline.Node, group *frame) error {
 func (d *decider) stopRun(group *frame) error {
 	forked := false
 	for ; group != nil; group = group.outer {
-		forked = forked || forks(group.row.Kind)
+		forked = forked || group.row.forks()
 		var output value
-		if group.row.Kind == pipeline.KindBranch {
+		if group.row.Kind == pipeline.KindBranch && !group.row.Caught() {
 			output.bytes = groupOutput(group.row)
 		}
-		d.close(group, StepDone, output, nil)
+		d.close(group, StepDone, output, group.row.Failure)
 	}
 	if err := d.completeRun(true); err != nil {
 		return err

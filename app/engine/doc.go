@@ -47,6 +47,11 @@
 // else goes on outwards. Whatever else is open inside what failed, was won, or was stopped
 // is ended by the same transaction, which has locked the run against all other branches.
 //
+// A step may say what is done about failures, its own and those inside it. Its row then
+// becomes the frame of that: chosen names the entry, the failure stays, and what is done
+// are rows inside, whatever kind the step is. Such a row belongs to no slice, counts for no
+// list, and ends well with what was done; a failure in there goes on outwards.
+//
 // # Slots
 //
 // A slice is born ready, without a job. The pump gives ready slices slots and jobs: to
@@ -69,9 +74,9 @@
 //     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
-// rules; decide_begin.go, decide_fail.go, decide_unsure.go, and for groups frame.go, scope.go, locate.go,
+// rules; decide_begin.go, decide_fail.go, decide_unsure.go, decide_catch.go, and for groups frame.go, scope.go, locate.go,
 // decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
-// commit.go and commit_flow.go (how they become rows), arrive.go, arrive_list.go and
+// commit.go, commit_flow.go and commit_catch.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, timer.go and capped.go (what sets a branch going),

@@ -100,10 +100,8 @@ func (d *drive) turn(ctx context.Context) error {
 	if d.mayStop() && d.pausing() {
 		return d.putAside(keep)
 	}
-	if d.outcome.kind == arrived && forks(d.step.Kind) {
-		if err := d.arrive(keep); err != nil {
-			return err
-		}
+	if err := d.lookBefore(keep); err != nil {
+		return err
 	}
 	decision, err := d.decideAndCommit(keep)
 	switch {
@@ -124,6 +122,19 @@ func (d *drive) turn(ctx context.Context) error {
 		return nil
 	}
 	return errEnded
+}
+
+// lookBefore looks what others have left to do at the group where the slice has arrived.
+func (d *drive) lookBefore(ctx context.Context) error {
+	switch {
+	case d.outcome.kind != arrived:
+		return nil
+	case d.step.Caught():
+		return d.leaveCaught(ctx)
+	case d.step.forks():
+		return d.arrive(ctx)
+	}
+	return nil
 }
 
 // mayStop tells that nothing is in our hands: the rows say all that has happened.
@@ -192,7 +203,7 @@ func barsFrom(err error, decided decision) (bars, bool) {
 func asked(decision decision) string {
 	for _, entry := range decision.changes {
 		if open, ok := entry.(openReview); ok {
-			return open.draft.node.ID()
+			return open.draft.bar()
 		}
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 // is ended there instead of by a second change.
 type frame struct {
 	row    StepRun
-	insert int // index of its insertStep in changes; -1 for a row that exists
+	insert int // index of its insertStep or catchStep in changes; -1 for a row that exists
 	outer  *frame
 }
 
@@ -44,15 +44,18 @@ func forks(kind pipeline.Kind) bool {
 	return kind == pipeline.KindEach || kind == pipeline.KindParallel
 }
 
-// holdsSteps tells whether steps stand right inside, as they do in a branch or a part.
-func (f *frame) holdsSteps() bool { return f.row.Kind == pipeline.KindBranch || IsPart(f.row.Kind) }
+// holdsSteps tells whether steps stand right inside, as they do in a branch, in a part,
+// and where a failure is handled.
+func (f *frame) holdsSteps() bool {
+	return f.row.Kind == pipeline.KindBranch || IsPart(f.row.Kind) || f.row.Caught()
+}
 
 // key names the list whose steps stand right inside.
 func (f *frame) key() pipeline.ListKey {
-	if f.row.Kind == pipeline.KindBranch {
-		return f.row.Chosen
+	if IsPart(f.row.Kind) {
+		return f.row.List
 	}
-	return f.row.List
+	return f.row.Chosen
 }
 
 // innermost is the first frame from here outwards that fits; nil where none does.
@@ -75,8 +78,12 @@ func (f *frame) turn() int {
 
 // window is the innermost list around, whose "at once" a slice inside counts towards.
 func (f *frame) window() *frame {
-	return f.innermost(func(f *frame) bool { return f.row.Kind == pipeline.KindEach })
+	return f.innermost(func(f *frame) bool { return f.row.isWindow() })
 }
+
+// isWindow tells a list that counts the slices inside it. One whose failure is handled has
+// no items left to count them for.
+func (s *StepRun) isWindow() bool { return s.Kind == pipeline.KindEach && !s.Caught() }
 
 // listIn is the list of steps that stand right inside a frame; those of the document at
 // the top.
@@ -119,15 +126,25 @@ func (d *decider) openPart(node *pipeline.Node, group *frame, kind pipeline.Kind
 func (d *decider) close(f *frame, state StepState, output value, failure *Failure) {
 	f.row.State, f.row.Failure = state, failure
 	if f.insert >= 0 {
-		begun := d.changes[f.insert].(insertStep)
+		d.endBegun(f, output)
+	} else {
+		d.add(moveStep{id: f.row.ID, from: StepRunning, to: state, attempt: f.row.Attempt,
+			output: output.bytes, kept: output.digest, failure: failure, joins: f.row.forks()})
+	}
+	d.know(place{f.outer.id(), f.row.StepID, f.row.Turn}, foundRow(f.row, output))
+}
+
+// endBegun lets a frame that this decision began end at once.
+func (d *decider) endBegun(f *frame, output value) {
+	switch begun := d.changes[f.insert].(type) {
+	case insertStep:
 		begun.row = f.row
 		begun.row.EndedAt, begun.row.Output, begun.output = &d.now, output.digest, output.bytes
 		d.changes[f.insert] = begun
-	} else {
-		d.add(moveStep{id: f.row.ID, from: StepRunning, to: state, attempt: f.row.Attempt,
-			output: output.bytes, kept: output.digest, failure: failure, joins: forks(f.row.Kind)})
+	case catchStep:
+		begun.to, begun.failure, begun.output, begun.kept = f.row.State, f.row.Failure, output.bytes, output.digest
+		d.changes[f.insert] = begun
 	}
-	d.know(place{f.outer.id(), f.row.StepID, f.row.Turn}, foundRow(f.row, output))
 }
 
 // note writes down at a group, or a part, what it has come to so far.

@@ -21,31 +21,47 @@ func FuzzDecide(f *testing.F) {
 		f.Add(seed, seed*7919+1)
 	}
 	f.Fuzz(func(t *testing.T, programSeed, outcomeSeed uint64) {
-		shape := &shaper{r: rand.New(rand.NewPCG(programSeed, 1))}
-		document := fmt.Sprintf(`{"semantics": 2, "name": "Random", "input": [{"name": "n", "type": "number", "required": true},
+		randomRun(t, &shaper{r: rand.New(rand.NewPCG(programSeed, 1))}, outcomeSeed)
+	})
+}
+
+// FuzzDecideFailures is FuzzDecide with programs that do something about their failures.
+func FuzzDecideFailures(f *testing.F) {
+	for seed := range uint64(600) {
+		f.Add(seed, seed*7919+1)
+	}
+	f.Fuzz(func(t *testing.T, programSeed, outcomeSeed uint64) {
+		randomRun(t, &shaper{r: rand.New(rand.NewPCG(programSeed, 1)), handles: true}, outcomeSeed)
+	})
+}
+
+func randomRun(t *testing.T, shape *shaper, outcomeSeed uint64) {
+	t.Helper()
+	document := fmt.Sprintf(`{"semantics": 3, "name": "Random", "input": [{"name": "n", "type": "number", "required": true},
 			{"name": "list", "type": "list", "of": {"type": "number"}, "required": true}], "steps": %s,
 			"result": [{"name": "r", "formula": "input.n"}]}`, shape.steps(3, nil, 0))
-		s := simulate(t, document, fmt.Sprintf(`{"n": %d, "list": [3, 1.50, 2]}`, shape.r.IntN(10)))
-		fate := rand.New(rand.NewPCG(outcomeSeed, 2))
-		s.block = func() int { return 1 + fate.IntN(3) }
-		for turns := 0; s.ended == nil; turns++ {
-			require.Less(t, turns, 20000, "the run does not end: %s\n%s", document, strings.Join(s.lines[max(0, len(s.lines)-40):], "\n"))
-			s.randomTurn(fate, shape.n)
-		}
-		s.settled()
-	})
+	s := simulate(t, document, fmt.Sprintf(`{"n": %d, "list": [3, 1.50, 2]}`, shape.r.IntN(10)))
+	fate := rand.New(rand.NewPCG(outcomeSeed, 2))
+	s.block = func() int { return 1 + fate.IntN(3) }
+	for turns := 0; s.ended == nil; turns++ {
+		require.Less(t, turns, 20000, "the run does not end: %s\n%s", document, strings.Join(s.lines[max(0, len(s.lines)-40):], "\n"))
+		s.randomTurn(fate, shape.n)
+	}
+	s.settled()
 }
 
 // shaper makes random documents.
 type shaper struct {
-	r *rand.Rand
-	n int // steps so far
+	r       *rand.Rand
+	n       int  // steps so far
+	handles bool // some steps have an on_error
 }
 
 // Where a list of steps stands, for what its formulas may read.
 const (
 	insideEach = 1 << iota
 	insideRepeat
+	insideCatch
 )
 
 func (p *shaper) steps(depth int, seen []string, inside int) string {
@@ -54,12 +70,36 @@ func (p *shaper) steps(depth int, seen []string, inside int) string {
 		p.n++
 		id := fmt.Sprintf("s%d", p.n)
 		kind, with, values := p.step(depth, seen, inside)
-		steps = append(steps, fmt.Sprintf(`{"id": %q, "name": %q, "kind": %q, "with": %s}`, id, id, kind, with))
+		steps = append(steps, fmt.Sprintf(`{"id": %q, "name": %q, "kind": %q, %s"with": %s}`, id, id, kind, p.onError(depth, seen, inside), with))
 		if values {
 			seen = append(seen[:len(seen):len(seen)], id)
 		}
 	}
 	return "[" + strings.Join(steps, ", ") + "]"
+}
+
+// onError is what a step does about its failures, in front of its other settings.
+func (p *shaper) onError(depth int, seen []string, inside int) string {
+	if !p.handles || p.r.IntN(2) == 0 {
+		return ""
+	}
+	var entries []string
+	for range 1 + p.r.IntN(2) {
+		classes := []string{`[]`, `["server"]`, `["formula"]`, `["on_hold", "limit"]`, `["exception", "none_good"]`, `["expired"]`}[p.r.IntN(6)]
+		entries = append(entries, fmt.Sprintf(`{"classes": %s, "do": %s}`, classes, p.remedy(depth, seen, inside)))
+	}
+	return `"on_error": [` + strings.Join(entries, ", ") + `], `
+}
+
+func (p *shaper) remedy(depth int, seen []string, inside int) string {
+	if depth > 0 && p.r.IntN(3) == 0 {
+		return `"steps", "steps": ` + p.steps(depth-1, seen, inside|insideCatch)
+	}
+	return []string{
+		`"default", "default": {"x": 1}`, `"default", "default": null`, `"fail"`,
+		`"fail", "exception": "on_hold", "message": "{{ error.message }} {{ error.step }}"`,
+		`"ask", "ask": {"question": "{{ error.class }}?", "people": [{"email": "rita@example.com"}]}`,
+	}[p.r.IntN(5)]
 }
 
 // number is a formula that gives a number.
@@ -73,6 +113,9 @@ func (p *shaper) number(seen []string, inside int) string {
 	}
 	if inside&insideRepeat != 0 {
 		options = append(options, "round")
+	}
+	if inside&insideCatch != 0 {
+		options = append(options, "size(error.message)")
 	}
 	return options[p.r.IntN(len(options))] + " + " + options[p.r.IntN(len(options))]
 }

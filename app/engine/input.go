@@ -141,6 +141,7 @@ func (d *decider) addresses(texts []*expr.Text) ([]string, error) {
 type reviewDraft struct {
 	node     *pipeline.Node
 	ask      *pipeline.CompiledReview
+	catch    pipeline.ListKey // of the entry of on_error that asks; empty: the step itself does
 	question string
 	body     string
 	facts    []draftFact
@@ -153,6 +154,9 @@ type reviewDraft struct {
 	due      *time.Time
 	round    int // how often the step run has asked; 0 means the first time
 }
+
+// bar names what cannot begin where nobody can be asked.
+func (r reviewDraft) bar() string { return r.node.ID() + string(r.catch) }
 
 type draftFact struct{ label, value string }
 
@@ -168,8 +172,7 @@ type draftPerson struct {
 	everyone bool
 }
 
-func (d *decider) reviewDraft(node *pipeline.Node) (reviewDraft, *Failure) {
-	ask := node.Review()
+func (d *decider) reviewDraft(node *pipeline.Node, ask *pipeline.CompiledReview) (reviewDraft, *Failure) {
 	draft := reviewDraft{node: node, ask: ask}
 	if ask.Due > 0 {
 		due := d.now.Add(ask.Due)

@@ -184,7 +184,7 @@ const lineQuery = `
 			ORDER BY s.id LIMIT 1
 		), (
 			SELECT s.id FROM step_runs s
-			WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ` + groupKinds + `
+			WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id AND s.state IN ('running', 'waiting') AND s.kind NOT IN ` + groupKinds + ` AND s.` + notCaught + `
 			ORDER BY s.id LIMIT 1
 		)) AS id OFFSET 0
 	) worst

@@ -89,7 +89,7 @@ func (d *drive) loadPosition(ctx context.Context, tx tenants.Tx) error {
 	switch {
 	case !d.step.State.Open():
 		d.outcome.kind = passed
-	case d.step.State == StepRunning && slices.Contains(groups, string(d.step.Kind)):
+	case d.step.State == StepRunning && (d.step.Caught() || slices.Contains(groups, string(d.step.Kind))):
 		d.outcome.kind = arrived
 	case d.step.State == StepRunning:
 		d.outcome = outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{d.step.ID, d.step.Attempt}}}

@@ -22,8 +22,39 @@ func (d *decider) locate(target *pipeline.Node, where position) (place, bool, er
 		if f == nil {
 			return place{}, false, nil
 		}
+		if i := d.failedIn(f, path); i >= 0 {
+			return d.intoFailed(f, path[i:])
+		}
 		before = d.program.Node(f.row.StepID).Index
 	}
+}
+
+// failedIn is the place in the path of a step inside the group itself whose failure is
+// handled in f; -1 where there is none.
+func (d *decider) failedIn(f *frame, path []*pipeline.Node) int {
+	if !f.row.Caught() {
+		return -1
+	}
+	group := d.program.Node(f.row.StepID)
+	for i, node := range path {
+		if node.Parent == group && !node.List.HandlesError() {
+			return i
+		}
+	}
+	return -1
+}
+
+// intoFailed goes down into what a group did before it failed.
+func (d *decider) intoFailed(f *frame, path []*pipeline.Node) (place, bool, error) {
+	inner := f.id()
+	if path[0].Parent.Kind() != pipeline.KindBranch {
+		var ok bool
+		var err error
+		if inner, ok, err = d.turnOf(&found{id: inner, chosen: f.row.Chosen}, path[0].Parent, path[0].List); err != nil || !ok {
+			return place{}, false, err
+		}
+	}
+	return d.descend(inner, path)
 }
 
 // pathTo lists the steps around a node, the outermost first, and the node itself last.
@@ -87,6 +118,9 @@ func (d *decider) descend(frame StepRunID, path []*pipeline.Node) (place, bool, 
 // taken, the round that a loop went on with, a branch side by side. Items are read by
 // the list's results only.
 func (d *decider) turnOf(group *found, node *pipeline.Node, list pipeline.ListKey) (StepRunID, bool, error) {
+	if list.HandlesError() {
+		return group.id, group.chosen == list, nil
+	}
 	switch node.Kind() {
 	case pipeline.KindBranch:
 		return group.id, group.chosen == list, nil

@@ -17,10 +17,10 @@ func partCosts(ctx context.Context, tx tenants.Tx, parts []StepRunID) (map[StepR
 	}
 	rows, _ := tx.Query(ctx, `
 		WITH RECURSIVE down AS (
-			SELECT s.parent_id AS part, s.id, s.kind, s.cost_micros FROM step_runs s WHERE s.tenant_id = $1 AND s.parent_id = ANY ($2)
+			SELECT s.parent_id AS part, s.id, s.kind, s.cost_micros, s.chosen FROM step_runs s WHERE s.tenant_id = $1 AND s.parent_id = ANY ($2)
 			UNION ALL
-			SELECT d.part, s.id, s.kind, s.cost_micros FROM down d JOIN step_runs s ON s.tenant_id = $1 AND s.parent_id = d.id
-			WHERE d.kind IN `+groupKinds+`
+			SELECT d.part, s.id, s.kind, s.cost_micros, s.chosen FROM down d JOIN step_runs s ON s.tenant_id = $1 AND s.parent_id = d.id
+			WHERE d.kind IN `+groupKinds+` OR d.`+caughtRow+`
 		)
 		SELECT part, sum(cost_micros)::bigint FROM down WHERE kind NOT IN `+groupKinds+` GROUP BY part`, tx.Tenant, parts)
 	costs := map[StepRunID]int64{}

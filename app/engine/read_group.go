@@ -73,7 +73,7 @@ const partStandings = `
 				ELSE coalesce(w.standing, 'running')
 			END AS standing
 		FROM step_runs m LEFT JOIN waiting w ON w.id = m.id
-		WHERE m.tenant_id = $1 AND m.parent_id = ANY ($3)
+		WHERE m.tenant_id = $1 AND m.parent_id = ANY ($3) AND m.` + onlyParts + `
 	)`
 
 // groupSizes counts how the parts of groups stand, and why some failed.
@@ -144,7 +144,7 @@ func nameCauses(ctx context.Context, tx tenants.Tx, sizes map[StepRunID]GroupSiz
 	rows, _ := tx.Query(ctx, `
 		SELECT g.id, c.message, c.n FROM unnest($2::uuid[]) g (id) CROSS JOIN LATERAL (
 			SELECT coalesce(failure ->> 'message', '') AS message, count(*) AS n FROM step_runs
-			WHERE tenant_id = $1 AND parent_id = g.id AND state = 'failed' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $3
+			WHERE tenant_id = $1 AND parent_id = g.id AND state = 'failed' AND `+onlyParts+` GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT $3
 		) c ORDER BY c.n DESC, c.message`, tx.Tenant, groups, mostCauses)
 	var group StepRunID
 	var cause Cause

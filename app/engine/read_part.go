@@ -130,10 +130,10 @@ func (g *GroupView) choose(ctx context.Context, tx tenants.Tx, filter PartFilter
 	states, told := endedAs[filter.Standing]
 	switch {
 	case told:
-		return stepRuns(ctx, tx, `tenant_id = $1 AND parent_id = $2 AND turn >= $3 AND state = ANY ($4) ORDER BY turn LIMIT $5`,
+		return stepRuns(ctx, tx, `tenant_id = $1 AND parent_id = $2 AND `+onlyParts+` AND turn >= $3 AND state = ANY ($4) ORDER BY turn LIMIT $5`,
 			tx.Tenant, g.Group.ID, filter.From, states, filter.Limit+1)
 	case filter.Standing == "":
-		return stepRuns(ctx, tx, `tenant_id = $1 AND parent_id = $2 AND turn >= $3 ORDER BY turn LIMIT $4`,
+		return stepRuns(ctx, tx, `tenant_id = $1 AND parent_id = $2 AND `+onlyParts+` AND turn >= $3 ORDER BY turn LIMIT $4`,
 			tx.Tenant, g.Group.ID, filter.From, filter.Limit+1)
 	}
 	rows, _ := tx.Query(ctx, partStandings+`
@@ -145,6 +145,9 @@ func (g *GroupView) choose(ctx context.Context, tx tenants.Tx, filter PartFilter
 	}
 	return stepRuns(ctx, tx, `tenant_id = $1 AND id = ANY ($2) ORDER BY turn`, tx.Tenant, ids)
 }
+
+// onlyParts leaves out of a group's rows the steps that handle its failure.
+const onlyParts = `kind IN ('round', 'item', 'lane')`
 
 // readValues adds to items the beginning of what they are about.
 func readValues(ctx context.Context, tx tenants.Tx, parts []PartLine) error {
@@ -203,15 +206,15 @@ func readAt(ctx context.Context, tx tenants.Tx, run RunID, parts []PartLine) err
 	}
 	rows, _ := tx.Query(ctx, `
 		WITH RECURSIVE down AS (
-			SELECT s.parent_id AS part, s.id, s.kind FROM step_runs s
+			SELECT s.parent_id AS part, s.id, s.kind, s.chosen FROM step_runs s
 			WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.parent_id = ANY ($3) AND s.state IN ('queued', 'running', 'waiting')
 			UNION ALL
-			SELECT d.part, s.id, s.kind FROM down d JOIN step_runs s ON s.tenant_id = $1 AND s.run_id = $2 AND s.parent_id = d.id
-			WHERE d.kind <> 'each' AND s.state IN ('queued', 'running', 'waiting')
+			SELECT d.part, s.id, s.kind, s.chosen FROM down d JOIN step_runs s ON s.tenant_id = $1 AND s.run_id = $2 AND s.parent_id = d.id
+			WHERE (d.kind <> 'each' OR d.chosen <> '') AND s.state IN ('queued', 'running', 'waiting')
 		)
 		SELECT DISTINCT ON (d.part) d.part, d.id FROM down d
 		LEFT JOIN waits w ON w.tenant_id = $1 AND w.step_run_id = d.id AND w.state = 'open'
-		WHERE d.kind = 'each' OR d.kind NOT IN `+groupKinds+`
+		WHERE d.kind = 'each' AND d.chosen = '' OR d.kind NOT IN `+groupKinds+` AND (d.`+notCaught+` OR w.id IS NOT NULL)
 		ORDER BY d.part, array_position(ARRAY['cap', 'review', 'retry'], w.kind), w.id IS NULL, d.id`, tx.Tenant, run, open)
 	at := map[StepRunID]StepRunID{}
 	var steps []StepRunID

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -159,21 +160,21 @@ const (
 	partRows = `s.parent_id = $3`
 )
 
-// shownRows descends from the rows where the view begins into groups, but not into the
-// items of lists, nor into any round but the newest. Of the rounds themselves the
+// shownRows descends from the rows where the view begins, which {begin} chooses, into
+// groups, but not into the items of lists, nor into any round but the newest. Of the rounds themselves the
 // first, the best, and the last three are shown.
 const shownRows = `
 	WITH RECURSIVE shown AS (
-		SELECT s.id, s.kind, s.chosen, s.kind <> 'each' AS opens FROM step_runs s
-		WHERE s.tenant_id = $1 AND s.run_id = $2 AND %s
+		SELECT s.id, s.kind, s.chosen, s.kind <> 'each' OR s.` + caughtRow + ` AS opens FROM step_runs s
+		WHERE s.tenant_id = $1 AND s.run_id = $2 AND {begin}
 		UNION ALL
-		SELECT c.id, c.kind, c.chosen, c.kind <> 'each' AND (c.kind <> 'round' OR c.turn = n.newest)
+		SELECT c.id, c.kind, c.chosen, (c.kind <> 'each' OR c.` + caughtRow + `) AND (c.kind <> 'round' OR c.turn = n.newest)
 		FROM shown p
 		CROSS JOIN LATERAL (
 			SELECT CASE p.kind WHEN 'repeat' THEN (SELECT max(m.turn) FROM step_runs m WHERE m.tenant_id = $1 AND m.parent_id = p.id) END AS newest
 		) n
 		JOIN step_runs c ON c.tenant_id = $1 AND c.parent_id = p.id
-		WHERE p.opens AND (c.kind <> 'round' OR c.turn = 0 OR c.turn::text = p.chosen OR c.turn > n.newest - 3)
+		WHERE p.opens AND (p.kind <> 'each' OR c.list LIKE 'error:%') AND (c.kind <> 'round' OR c.turn = 0 OR c.turn::text = p.chosen OR c.turn > n.newest - 3)
 	)
 	SELECT id FROM shown`
 
@@ -188,7 +189,7 @@ func (v *View) shown(ctx context.Context, tx tenants.Tx) ([]StepRun, error) {
 		}
 		begin, from = topRows, ids
 	}
-	return stepRuns(ctx, tx, `tenant_id = $1 AND id IN (`+fmt.Sprintf(shownRows, begin)+`) ORDER BY created_at, id LIMIT $4`,
+	return stepRuns(ctx, tx, `tenant_id = $1 AND id IN (`+strings.Replace(shownRows, "{begin}", begin, 1)+`) ORDER BY created_at, id LIMIT $4`,
 		tx.Tenant, v.Run.ID, from, mostViewed)
 }
 

@@ -188,10 +188,11 @@ func (e *Engine) openReviewOf(ctx context.Context, tx tenants.Tx, step StepRunID
 	var id review.ID
 	var run RunID
 	var stepID string
+	var chosen pipeline.ListKey
 	err := tx.QueryRow(ctx, `
-		SELECT v.id, s.run_id, s.step_id FROM reviews v
+		SELECT v.id, s.run_id, s.step_id, s.chosen FROM reviews v
 		JOIN step_runs s ON s.tenant_id = v.tenant_id AND s.id = v.step_run_id
-		WHERE v.tenant_id = $1 AND v.step_run_id = $2 AND v.state = 'open'`, tx.Tenant, step).Scan(&id, &run, &stepID)
+		WHERE v.tenant_id = $1 AND v.step_run_id = $2 AND v.state = 'open'`, tx.Tenant, step).Scan(&id, &run, &stepID, &chosen)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, id, ErrNotWaiting
 	}
@@ -206,5 +207,5 @@ func (e *Engine) openReviewOf(ctx context.Context, tx tenants.Tx, step StepRunID
 	if err != nil {
 		return nil, id, err
 	}
-	return version.Program.Node(stepID).Review(), id, nil
+	return version.Program.Node(stepID).Asks(chosen), id, nil
 }

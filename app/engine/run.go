@@ -57,6 +57,7 @@ type Failure struct {
 	Message string `json:"message"`           // what happened and what to do, in plain words
 	Detail  string `json:"detail,omitempty"`  // technical text, as the other side gave it
 	StepID  string `json:"step_id,omitempty"` // the step that failed, on a run's failure
+	Raised  bool   `json:"raised,omitempty"`  // by a pipeline; Class is the exception's name then
 }
 
 // Classes of failures that the engine itself knows; callers name those of their side.

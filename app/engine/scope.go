@@ -133,15 +133,16 @@ func foundRow(row StepRun, output value) found {
 
 // position is where formulas are read: inside a frame, behind so many steps of its list.
 type position struct {
-	in     *frame
-	before int
+	in      *frame
+	before  int
+	failure *Failure // that is about to be handled, where one is
 }
 
 // at is the position at which a step is read that begins inside group.
-func at(node *pipeline.Node, group *frame) position { return position{group, node.Index} }
+func at(node *pipeline.Node, group *frame) position { return position{in: group, before: node.Index} }
 
 // behind is the position behind all steps of a frame.
-func (d *decider) behind(f *frame) position { return position{f, len(d.listIn(f))} }
+func (d *decider) behind(f *frame) position { return position{in: f, before: len(d.listIn(f))} }
 
 // see makes what formulas with the refs read at a position into d.vars. It returns
 // errMissing, with everything noted that is to be loaded, where some is not known.
@@ -171,6 +172,8 @@ func (d *decider) seeOne(where position, ref expr.Ref, steps map[string]any) err
 		if round := where.in.innermost(isRound); round != nil {
 			d.vars["round"] = json.Number(strconv.Itoa(round.row.Turn + 1))
 		}
+	case "error":
+		d.seeFailure(where)
 	case "steps":
 		return d.seeStep(where, ref, steps)
 	}
@@ -191,6 +194,17 @@ func (d *decider) seeItem(where position) error {
 	}
 	d.vars["item"] = value
 	return nil
+}
+
+// seeFailure makes the failure readable that is handled around.
+func (d *decider) seeFailure(where position) {
+	failure := where.failure
+	if around := where.in.innermost(func(f *frame) bool { return f.row.Caught() }); failure == nil && around != nil {
+		failure = around.row.Failure
+	}
+	if failure != nil {
+		d.vars["error"] = errorFacts(failure)
+	}
 }
 
 func (d *decider) seeStep(where position, ref expr.Ref, steps map[string]any) error {

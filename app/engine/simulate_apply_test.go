@@ -51,6 +51,10 @@ func (s *simulation) guarded(d decision) bool {
 	begun := map[StepRunID]bool{} // items that the decision itself begins
 	for _, entry := range d.changes {
 		switch c := entry.(type) {
+		case catchStep:
+			if row := s.byID[c.id]; row.State != c.from || row.Slice != c.slice {
+				return false
+			}
 		case moveStep:
 			if row := s.byID[c.id]; !begun[c.id] && (row.State != c.from || row.Slice != c.slice) {
 				return false
@@ -78,6 +82,8 @@ func (s *simulation) applyOne(entry change) {
 		s.insertItems(c)
 	case moveStep:
 		s.move(c)
+	case catchStep:
+		s.catch(c)
 	case beginItem:
 		row := s.byID[c.id]
 		row.State, row.Slice = StepRunning, SliceID{}
@@ -161,9 +167,23 @@ func (s *simulation) move(c moveStep) {
 	}
 	row.EndedAt, row.Failure, row.Output = &s.now, c.failure, c.kept
 	s.keep(row, c.output)
-	if forks(row.Kind) && c.to == StepDone {
+	if row.forks() && c.to == StepDone {
 		s.joined[row.ID]++
 		require.Equal(s.t, 1, s.joined[row.ID], "joined twice")
+	}
+}
+
+// catch makes a row the frame of what is done about its failure.
+func (s *simulation) catch(c catchStep) {
+	s.t.Helper()
+	row := s.byID[c.id]
+	require.True(s.t, row.State.Open(), "a final state changed")
+	require.False(s.t, row.Caught(), "handled twice")
+	row.State, row.Chosen, row.Failure, row.CostMicros = c.to, c.chosen, c.failure, row.CostMicros+c.cost
+	row.Slice, row.Fence = SliceID{}, 0
+	if !c.to.Open() {
+		row.EndedAt, row.Output = &s.now, c.kept
+		s.keep(row, c.output)
 	}
 }
 
@@ -194,6 +214,9 @@ func (s *simulation) abandon(step StepRunID) {
 func (s *simulation) cancel(c cancelBelow) {
 	below := func(row *StepRun) bool {
 		for ; row != nil; row = s.byID[row.Parent] {
+			if row.Parent == c.keep && row.List.HandlesError() {
+				return false
+			}
 			if c.all || slices.Contains(c.groups, row.Parent) {
 				return true
 			}

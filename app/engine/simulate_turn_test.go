@@ -17,7 +17,11 @@ func (s *simulation) goOn(slice *simSlice, barred bars) bool {
 		return false
 	}
 	s.current, s.next = slice, nil
-	if slice.outcome.kind == arrived && !slice.looked && forks(slice.at.Kind) {
+	if slice.outcome.kind == arrived && slice.at.Caught() {
+		s.end(slice.id)
+		return true
+	}
+	if slice.outcome.kind == arrived && !slice.looked && slice.at.forks() {
 		s.lookAround(slice)
 		return true
 	}
@@ -106,7 +110,7 @@ func (s *simulation) openIn(group *StepRun) bool {
 
 func (s *simulation) windowAround(row *StepRun) *StepRun {
 	for row = s.byID[row.Parent]; row != nil; row = s.byID[row.Parent] {
-		if row.AtOnce > 0 {
+		if row.isWindow() {
 			return row
 		}
 	}
@@ -159,6 +163,8 @@ func (s *simulation) describe(entry change) string {
 			line += ", gives " + string(c.output)
 		}
 		return line
+	case catchStep:
+		return fmt.Sprintf("  handle the failure of %s by %s, now %s: %s", s.name(s.byID[c.id]), c.chosen, c.to, c.failure.Message)
 	case noteGroup:
 		return fmt.Sprintf("  note at %s: chosen %q, score %q, cost %d", s.name(s.byID[c.id]), c.chosen, c.score, c.cost)
 	case addAttempt:

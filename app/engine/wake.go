@@ -80,7 +80,7 @@ const windowAround = `(
 		UNION ALL
 		SELECT p.parent_id, depth + 1 FROM around JOIN step_runs p ON p.tenant_id = s.tenant_id AND p.id = around.id WHERE p.parent_id IS NOT NULL
 	)
-	SELECT g.id FROM around JOIN step_runs g ON g.tenant_id = s.tenant_id AND g.id = around.id AND g.kind = 'each' ORDER BY depth LIMIT 1)`
+	SELECT g.id FROM around JOIN step_runs g ON g.tenant_id = s.tenant_id AND g.id = around.id AND g.kind = 'each' AND g.chosen = '' ORDER BY depth LIMIT 1)`
 
 // closeWait closes the step run's open wait with what it came to.
 func closeWait(ctx context.Context, tx tenants.Tx, run RunID, w waking) (WaitID, error) {

@@ -21,7 +21,7 @@ var stuckQueries = []struct {
 	{StuckNoSlice, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'running' AND p.kind IN ('ai', 'email') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
+		WHERE p.state = 'running' AND p.kind IN ('ai', 'email') AND p.chosen = '' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.id = p.slice_id)`},
 	{StuckNoWait, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
@@ -36,9 +36,9 @@ var stuckQueries = []struct {
 		WHERE r.state = 'running' AND r.created_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = r.tenant_id AND s.run_id = r.id)
 			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
-				AND (p.state = 'queued' OR p.state IN ('running', 'waiting') AND p.kind NOT IN ` + groupKinds + `))
+				AND (p.state = 'queued' OR p.state = 'waiting' OR p.state = 'running' AND p.kind NOT IN ` + groupKinds + ` AND p.` + notCaught + `))
 			AND NOT EXISTS (SELECT 1 FROM step_runs p WHERE p.tenant_id = r.tenant_id AND p.run_id = r.id
-				AND p.state = 'running' AND p.kind IN ('each', 'parallel', 'round', 'item', 'lane') AND ` + nothingInside + `)`},
+				AND p.state = 'running' AND (p.kind IN ('each', 'parallel', 'round', 'item', 'lane') OR p.` + caughtRow + `) AND ` + nothingInside + `)`},
 	{StuckNoWaker, `
 		SELECT w.tenant_id, w.run_id, NULL::uuid, 0::bigint, NULL::bigint, w.step_run_id
 		FROM waits w JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.state = 'running'
@@ -62,19 +62,19 @@ var stuckQueries = []struct {
 	{StuckLostJoin, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'running' AND p.kind IN ('each', 'parallel') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + nothingInside + `
+		WHERE p.state = 'running' AND p.kind IN ('each', 'parallel') AND p.` + notCaught + ` AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + nothingInside + `
 			AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.ended_at > now() - $1::interval)
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id AND s.state <> 'running')`},
 	{StuckLostPart, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, coalesce((SELECT c.id FROM step_runs c
 			WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id ORDER BY c.created_at DESC, c.id DESC LIMIT 1), p.id)
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'running' AND p.kind IN ('round', 'item', 'lane') AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + nothingInside + `
+		WHERE p.state = 'running' AND (p.kind IN ('round', 'item', 'lane') OR p.` + caughtRow + `) AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL AND ` + nothingInside + `
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id)`},
 	{StuckLostItems, `
 		SELECT p.tenant_id, p.run_id, NULL::uuid, 0::bigint, NULL::bigint, p.id
 		FROM step_runs p JOIN runs r ON r.tenant_id = p.tenant_id AND r.id = p.run_id AND r.state = 'running'
-		WHERE p.state = 'running' AND p.kind = 'each' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
+		WHERE p.state = 'running' AND p.kind = 'each' AND p.chosen = '' AND p.begun_at < now() - $1::interval AND $2::uuid IS NOT NULL
 			AND EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.state = 'queued')
 			AND NOT EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = p.tenant_id AND c.run_id = p.run_id AND c.parent_id = p.id AND c.state = 'running')
 			AND NOT EXISTS (SELECT 1 FROM slices s WHERE s.tenant_id = p.tenant_id AND s.run_id = p.run_id)`},

@@ -355,14 +355,16 @@ func TestTakeOverEndsTheJobOfTheDead(t *testing.T) {
 	require.Zero(t, h.count(`SELECT count(*) FROM river.river_job WHERE state = 'running'`))
 }
 
-const everyGroup = `{"semantics": 2, "name": "Every group", "input": [{"name": "n", "type": "number"}], "steps": [
+const everyGroup = `{"semantics": 3, "name": "Every group", "input": [{"name": "n", "type": "number"}], "steps": [
 	{"id": "sides", "name": "Sides", "kind": "parallel", "with": {"branches": [
 		{"id": "left", "name": "Left", "steps": [{"id": "a", "name": "A", "kind": "set", "with": {"values": [{"name": "x", "formula": "1"}]}}]},
 		{"id": "right", "name": "Right", "steps": [{"id": "b", "name": "B", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail b", "body": "Hello."}}]}]}},
 	{"id": "items", "name": "Items", "kind": "each", "with": {"items": "[1, 2, 3, 4, 5]", "at_once": 2, "steps": [
 		{"id": "c", "name": "C", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail c", "body": "Hello."}}]}},
 	{"id": "rounds", "name": "Rounds", "kind": "repeat", "with": {"until": "round >= 2", "max_rounds": 5, "max_cost": 5000000, "max_time": "1h", "at_limit": "fail", "steps": [
-		{"id": "d", "name": "D", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail d", "body": "Hello."}}]}}]}`
+		{"id": "d", "name": "D", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail d", "body": "Hello."}}]}},
+	{"id": "fails", "name": "Fails", "kind": "set", "with": {"values": [{"name": "x", "formula": "1 / 0"}]}, "on_error": [{"do": "steps", "steps": [
+		{"id": "e", "name": "E", "kind": "email", "with": {"to": ["kim@example.com"], "subject": "Mail e", "body": "Hello."}}]}]}]}`
 
 // A worker stops dead in the middle of branches side by side or of a list. Whatever of it
 // is lost then, as by a hand in the tables, the watchdog finds, and the run ends well.
@@ -380,8 +382,9 @@ func TestWatchdogMendsGroups(t *testing.T) {
 		"a branch that nobody carries on": {"b", engine.StuckLostPart, []string{done + `step_id = 'b'`}},
 		"a branch that nobody begins": {"b", engine.StuckLostPart, []string{`DELETE FROM attempts WHERE step_run_id IN (SELECT id FROM step_runs WHERE step_id = 'b')`,
 			`DELETE FROM step_runs WHERE step_id = 'b'`}},
-		"items that nobody carries on":  {"c", engine.StuckLostPart, []string{done + `step_id = 'c'`}},
-		"rounds that nobody carries on": {"d", engine.StuckLostPart, []string{done + `step_id = 'd'`}},
+		"items that nobody carries on":             {"c", engine.StuckLostPart, []string{done + `step_id = 'c'`}},
+		"rounds that nobody carries on":            {"d", engine.StuckLostPart, []string{done + `step_id = 'd'`}},
+		"a handled failure that nobody carries on": {"e", engine.StuckLostPart, []string{done + `step_id = 'e'`}},
 		"items that nobody takes": {"c", engine.StuckLostItems, []string{done + `step_id = 'c'`, done + `step_id = 'items' AND parent_id IS NOT NULL AND state <> 'queued'`,
 			`UPDATE step_runs SET slice_id = gen_random_uuid() WHERE state = 'queued'`}},
 	} {

@@ -24,7 +24,7 @@ type Ref struct {
 func (r Ref) String() string { return strings.Join(append([]string{r.Root}, r.Path...), ".") }
 
 // Roots are the names a formula can begin from.
-func Roots() []string { return []string{"input", "steps", "item", "index", "round", "run", "answer"} }
+func Roots() []string { return []string{"input", "steps", "item", "index", "round", "run", "error", "answer"} }
 
 func isRoot(name string) bool {
 	for _, r := range Roots() {
@@ -191,7 +191,7 @@ func (w *rewriter) ident(e ast.Expr) {
 	if w.isBound(name) {
 		return
 	}
-	w.fail(e, "“"+clip(Plain(name), 60)+"” is not known here. Begin with input, steps, item, index, round or run; put texts in quotes.")
+	w.fail(e, "“"+clip(Plain(name), 60)+"” is not known here. Begin with input, steps, item, index, round, run or error; put texts in quotes.")
 }
 
 // The names of a loop hide roots of the same name inside it, as CEL has it.

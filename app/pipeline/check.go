@@ -108,27 +108,13 @@ func (c *checker) step(n *Node) {
 	}
 	c.byKind(n)
 	c.settings(n)
-	for _, slot := range slotsOf(s) {
+	for _, slot := range s.With.slots() {
 		c.slot(n, slot, anyRoot)
 	}
-	for _, slot := range innerSlots(s.With) {
+	for _, slot := range append(innerSlots(s.With), catchSlots(s)...) {
 		c.slotBehind(n, slot, anyRoot)
 	}
 	c.reach(n)
-}
-
-// slotsOf gives every formula and text of a step, those of on_error included.
-func slotsOf(s *Step) []slot {
-	var out []slot
-	if s.With != nil {
-		out = s.With.slots()
-	}
-	for i, k := range s.OnError {
-		if k.Ask != nil {
-			out = append(out, k.Ask.slotsAt(fmt.Sprintf("on_error[%d].ask.", i))...)
-		}
-	}
-	return out
 }
 
 // Ids are judged as formulas will spell them. The later of two equal ones is told.
@@ -209,31 +195,7 @@ func (c *checker) policy(n *Node) {
 	for i, k := range s.OnError {
 		c.catch(n, fmt.Sprintf("on_error[%d]", i), k)
 	}
-}
-
-// The settings are checked although nothing runs them yet, so that a document drawn
-// up now is sound when something does.
-func (c *checker) catch(n *Node, path string, k Catch) {
-	switch k.Do {
-	case CatchSteps:
-		if len(k.Steps) == 0 {
-			c.blocks(n, path+".steps", "“if it fails” has no steps to run. Add one, or choose something else.")
-		}
-	case CatchDefault:
-		if len(k.Default) == 0 {
-			c.blocks(n, path+".default", "“if it fails” has no value to go on with. Enter one.")
-		}
-	case CatchAsk:
-		if k.Ask == nil {
-			c.blocks(n, path+".ask", "“if it fails” has no question to ask. Enter it and choose people.")
-		} else {
-			c.review(n, path+".ask.", k.Ask)
-		}
-	case CatchFail:
-	default:
-		c.blocks(n, path+".do", "“%s” is nothing that can be done about a failure. Use steps, default, ask or fail.", shown(string(k.Do)))
-	}
-	c.blocks(n, path, "“if it fails” can be drawn up but not run by this version of the product. Remove it, or wait for a version that runs it.")
+	c.caughtBefore(n)
 }
 
 // reach tells what can never happen: steps after a stop, cases after one that

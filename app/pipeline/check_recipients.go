@@ -35,6 +35,11 @@ func (c *checker) chosenByAI() map[string]bool {
 }
 
 func (c *checker) handsOnChosen(n *Node, chosen map[string]bool) bool {
+	for _, list := range n.Lists {
+		if list.Key.HandlesError() && len(list.Nodes) > 0 && chosen[list.Nodes[len(list.Nodes)-1].ID()] {
+			return true
+		}
+	}
 	switch n.Kind() {
 	case KindAI:
 		return true
@@ -79,11 +84,11 @@ func (c *checker) readsChosen(n *Node, s slot, chosen map[string]bool) bool {
 }
 
 // reviewed reports whether a person has decided on every way to n: a review
-// stands earlier in its list or in a list around it.
+// stands earlier in its list or in a list around it, and its failure is not gone past.
 func (n *Node) reviewed() bool {
 	for ; n != nil; n = n.Parent {
 		for _, earlier := range n.siblings[:n.Index] {
-			if earlier.Kind() == KindReview {
+			if earlier.Kind() == KindReview && !earlier.Step.handled() {
 				return true
 			}
 		}

@@ -107,6 +107,8 @@ func (r reader) check(rule scopeRule) {
 		r.part("run", RunFields(), r.ref.Path)
 	case "steps":
 		r.step()
+	case "error":
+		r.failure()
 	case "item":
 		r.item()
 	case "index":
@@ -121,14 +123,15 @@ func (r reader) check(rule scopeRule) {
 }
 
 // around is the innermost step of a kind that the reading place is inside of; nil
-// where there is none. What is read behind a step's own list is inside of that step.
+// where there is none. What is read behind a step's own list is inside of that step;
+// what is done about its failure is not, since no item or round of it is left then.
 func (r reader) around(kind Kind) *Node {
-	n := r.node
-	if n != nil && r.slot.list == ListRoot {
-		n = n.Parent
+	n, list := r.node, r.slot.list
+	if n != nil && list == ListRoot {
+		n, list = n.Parent, n.List
 	}
-	for ; n != nil; n = n.Parent {
-		if n.Kind() == kind {
+	for ; n != nil; n, list = n.Parent, n.List {
+		if n.Kind() == kind && !list.HandlesError() {
 			return n
 		}
 	}
@@ -202,10 +205,24 @@ func (r reader) step() {
 	case surelyThere:
 	}
 	if target.Step.With != nil {
+		r.mayBeHandled(target.Step)
 		if standing == maybeThere {
 			r.ref.Guarded = true // told already
 		}
 		r.part("it", Outputs(*target.Step), r.ref.Path[1:])
+	}
+}
+
+// mayBeHandled tells of a value that the step itself always gives, and what is done
+// about its failure may not.
+func (r *reader) mayBeHandled(s *Step) {
+	if len(r.ref.Path) < 2 || !s.handled() {
+		return
+	}
+	own, ok := findField(ownOutputs(*s), r.ref.Path[1])
+	if all, there := findField(Outputs(*s), r.ref.Path[1]); there && !all.Required && (own.Required || !ok) {
+		r.mayBeEmpty("the step may fail, and what is done then may not give it")
+		r.ref.Guarded = true
 	}
 }
 
@@ -263,7 +280,10 @@ func (r reader) ownInner(path []*Node) (standing, string) {
 // otherList is a step in another list of the same step.
 func (r reader) otherList(here, there *Node) (standing, string) {
 	switch {
-	case strings.HasPrefix(string(here.List), "error:") && !strings.HasPrefix(string(there.List), "error:"):
+	case here.List.HandlesError() && !there.List.HandlesError():
+		if kind := here.Parent.Kind(); kind == KindEach || kind == KindRepeat {
+			return neverThere, "which ran in an item or round that failed. Pick another value."
+		}
 		return maybeThere, "it may be what failed"
 	case here.Parent.Kind() == KindParallel:
 		return neverThere, "which runs at the same time. Pick another value, or put the steps one after the other."
@@ -274,8 +294,12 @@ func (r reader) otherList(here, there *Node) (standing, string) {
 // Both steps are inside the loop when the list they part in is. A list inside it keeps
 // no item apart from one round to the next.
 func sharedLoop(n *Node) bool {
-	for p := n.Parent; p != nil && p.Kind() != KindEach; p = p.Parent {
-		if p.Kind() == KindRepeat {
+	for ; n.Parent != nil; n = n.Parent {
+		switch kind := n.Parent.Kind(); {
+		case n.List.HandlesError():
+		case kind == KindEach:
+			return false
+		case kind == KindRepeat:
 			return true
 		}
 	}
@@ -287,9 +311,11 @@ func throughLists(top *Node, down []*Node) (standing, string) {
 	out := surelyThere
 	for parent, rest := top, down; len(rest) > 0; parent, rest = rest[0], rest[1:] {
 		switch {
+		case rest[0].List.HandlesError():
+			out = maybeThere
 		case parent.Kind() == KindEach:
 			return neverThere, "which runs once for each item. Use the results of " + parent.title() + " instead."
-		case parent.Kind() == KindBranch, strings.HasPrefix(string(rest[0].List), "error:"):
+		case parent.Kind() == KindBranch:
 			out = maybeThere
 		case parent.Kind() == KindParallel:
 			if w, ok := parent.Step.With.(*Parallel); ok && w.WaitFor == WaitFirst {

@@ -1,5 +1,7 @@
 package pipeline
 
+import "strings"
+
 // unsupported lists the settings of runnable kinds that this build cannot act on.
 // A setting that would silently do nothing is refused instead.
 var unsupported = []struct {
@@ -15,9 +17,14 @@ var unsupported = []struct {
 
 // The words are those of the setting, not of the code that lacks.
 func (c *checker) settings(n *Node) {
+	c.settingsOf(n, "with.", n.Step.With)
+}
+
+// settingsOf looks at the settings that sit at prefix.
+func (c *checker) settingsOf(n *Node, prefix string, with Config) {
 	for _, s := range unsupported {
-		if s.set(n.Step.With) {
-			c.blocks(n, s.field, "%s cannot be run by this version of the product. Choose something else.", s.says)
+		if s.set(with) {
+			c.blocks(n, prefix+strings.TrimPrefix(s.field, "with."), "%s cannot be run by this version of the product. Choose something else.", s.says)
 		}
 	}
 }

@@ -105,7 +105,6 @@ func TestCheckNamesPlaceAndFix(t *testing.T) {
 		"stop":          {docWith(`{"id":"end","name":"End","kind":"stop","with":{}}`, setStep), "warning calc : Step 2 “Calc”: it is never reached, because Step 1 “End” ends the run before it."},
 		"not runnable":  {docWith(`{"id":"w","name":"W","kind":"emit","with":{"name":"paid"}}`), "blocks w kind: Step 1 “W”: “Send an event” can be drawn up but not run by this version"},
 		"loop limits":   {docWith(`{"id":"r","name":"R","kind":"repeat","with":{"steps":[` + setStep + `],"until":"true","max_rounds":0,"max_cost":0,"max_time":"1h","at_limit":"fail"}}`), "it may run 0 rounds. Choose from 1 to 1000."},
-		"on error":      {docWith(strings.Replace(setStep, `"kind"`, `"on_error":[{"do":"fail"}],"kind"`, 1)), "blocks calc on_error[0]: Step 1 “Calc”: “if it fails” can be drawn up but not run"},
 		"tries":         {docWith(strings.Replace(setStep, `"kind"`, `"retry":{"attempts":99},"kind"`, 1)), "it is to be tried 99 times. Choose from 1 to 20."},
 
 		"formula":         {docWith(valueOf("c", "1 +")), "blocks c with.values[0].formula: Step 1 “Use”: Value “v”, line 1, column 4: The formula ends too early."},

@@ -30,6 +30,7 @@ func compile(d Document) (*Program, error) {
 	for _, n := range t.all {
 		n.config = c.config(n)
 		n.refs, c.refs = c.refs, nil
+		n.Catches = c.catches(n)
 	}
 	p.runName = c.optional(own.RunName)
 	p.result = c.values(own.Result)

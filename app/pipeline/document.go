@@ -77,16 +77,22 @@ const (
 	CatchSteps   CatchAction = "steps"   // run other steps instead
 	CatchDefault CatchAction = "default" // go on with a value in place of the result
 	CatchAsk     CatchAction = "ask"     // ask a person
-	CatchFail    CatchAction = "fail"    // let the run fail
+	CatchFail    CatchAction = "fail"    // let it fail, maybe as something else
 )
 
-// Catch handles some classes of failure of a step.
+// ClassException among the classes of a Catch stands for every named exception.
+const ClassException = "exception"
+
+// Catch handles some classes of failure of a step, or of what is inside it.
 type Catch struct {
 	Classes []string        `json:"classes,omitempty"` // technical classes and named exceptions; empty: all
 	Do      CatchAction     `json:"do"`
 	Steps   []Step          `json:"steps,omitempty"`
 	Default json.RawMessage `json:"default,omitempty"`
-	Ask     *Review         `json:"ask,omitempty"`
+	Ask     *Review         `json:"ask,omitempty"` // its answer becomes the result; a no lets the step fail
+
+	Exception string `json:"exception,omitempty"` // of fail: what to fail with; empty: as it failed
+	Message   string `json:"message,omitempty"`   // of fail: text in place of the failure's own
 }
 
 // Sample is an example the pipeline can be tried with, with no key and no cost.

@@ -6,6 +6,14 @@ const anything FieldType = ""
 // Outputs lists what steps.<id> holds after a step, as formulas name it and as
 // the builder offers it. A field that is not Required may be empty.
 func Outputs(s Step) []Field {
+	if s.handled() {
+		return handledOutputs(ownOutputs(s), &s)
+	}
+	return ownOutputs(s)
+}
+
+// ownOutputs are those of a step that did not fail.
+func ownOutputs(s Step) []Field {
 	switch c := s.With.(type) {
 	case *AI:
 		return aiOutputs(c)

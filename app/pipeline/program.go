@@ -55,6 +55,8 @@ type Node struct {
 
 	siblings []*Node // the whole list that holds it
 
+	Catches []CompiledCatch // what is done about failures, in order
+
 	config any // the compiled configuration of the step's kind
 	refs   []expr.Ref
 }

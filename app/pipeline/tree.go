@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // tree is a document's steps as nodes in their places, nothing compiled yet.
@@ -83,15 +84,20 @@ func listsOf(s *Step) []nested {
 	}
 	for i, c := range s.OnError {
 		if c.Do == CatchSteps {
-			out = append(out, nested{errorList(i), "If it fails", fmt.Sprintf("on_error[%d].steps", i), c.Steps})
+			out = append(out, nested{ErrorList(i), "If it fails", fmt.Sprintf("on_error[%d].steps", i), c.Steps})
 		}
 	}
 	return out
 }
 
-// errorList is the key of the steps that entry i of on_error runs. An id of a
+// ErrorList is the key of the steps that entry i of on_error runs. An id of a
 // case has no colon, so the two never meet.
-func errorList(i int) ListKey { return ListKey("error:" + strconv.Itoa(i)) }
+func ErrorList(i int) ListKey { return ListKey(errorPrefix + strconv.Itoa(i)) }
+
+const errorPrefix = "error:"
+
+// HandlesError tells a list of steps that runs because of a failure.
+func (k ListKey) HandlesError() bool { return strings.HasPrefix(string(k), errorPrefix) }
 
 // inside lists the steps around n, the outermost first, and n itself last.
 func (n *Node) inside() []*Node {
