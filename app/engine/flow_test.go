@@ -350,7 +350,7 @@ func TestStopEndsTheRunFromInside(t *testing.T) {
 	require.Equal(t, `"none"`, h.result(p))
 	h.requireClean(p)
 	p = h.awaitEnd(h.start(h.publish(doc(`{"outcome": "raise", "exception": "regulatory_hold", "message": "Hold {{ input.n }}."}`)), `{"n": 7}`))
-	require.Equal(t, &engine.Failure{Class: "regulatory_hold", Message: "Hold 7.", StepID: "end"}, p.Run.Failure)
+	require.Equal(t, &engine.Failure{Class: "regulatory_hold", Message: "Hold 7.", StepID: "end", Raised: true}, p.Run.Failure)
 	h.requireClean(p)
 }
 
