@@ -63,7 +63,7 @@ func commitAll(c *committer, all []*commitment) []error {
 	fates := make([]error, len(all))
 	var over sync.WaitGroup
 	for n, one := range all {
-		over.Go(func() { fates[n] = c.commit(one) })
+		over.Go(func() { fates[n] = c.do(tenantOne, one) })
 	}
 	over.Wait()
 	return fates
@@ -75,7 +75,7 @@ func TestCommitterJoinsWhatIsInLine(t *testing.T) {
 	l := &log{slow: make(chan struct{})}
 	c := newCommitter(l.send)
 	first := make(chan error)
-	go func() { first <- c.commit(commitmentOf(1)) }()
+	go func() { first <- c.do(tenantOne, commitmentOf(1)) }()
 	require.Eventually(t, func() bool { return l.begun.Load() == 1 }, patient, tick)
 	var rest []*commitment
 	for n := range byte(20) {
@@ -150,8 +150,8 @@ func TestCommitterTellsTroubleToAll(t *testing.T) {
 	one, two := commitmentOf(1), commitmentOf(2)
 	l := &log{bad: map[*commitment]error{one: io.ErrUnexpectedEOF}}
 	c := newCommitter(l.send)
-	members := []*member{{one, make(chan error, 1)}, {two, make(chan error, 1)}}
-	c.write(members)
+	members := []*member[*commitment]{{one, make(chan error, 1)}, {two, make(chan error, 1)}}
+	c.work(tenantOne, members)
 	require.ErrorIs(t, <-members[0].fate, io.ErrUnexpectedEOF)
 	require.ErrorIs(t, <-members[1].fate, io.ErrUnexpectedEOF)
 	require.EqualValues(t, 1, l.begun.Load())
@@ -169,14 +169,14 @@ func TestCommitterGoesOnBesideATransactionThatHangs(t *testing.T) {
 		return nil
 	})
 	over := make(chan error)
-	go func() { over <- c.commit(hangs) }()
+	go func() { over <- c.do(tenantOne, hangs) }()
 	require.Eventually(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		_, busy := c.lines[tenantOne]
 		return busy
 	}, patient, tick)
-	require.NoError(t, c.commit(&commitment{tenant: tenants.ID{2}}))
+	require.NoError(t, c.do(tenantOne, &commitment{tenant: tenants.ID{2}}))
 	for _, fate := range commitAll(c, []*commitment{commitmentOf(2), commitmentOf(3)}) {
 		require.NoError(t, fate)
 	}

@@ -219,7 +219,7 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		leaves: decision.next == nil && decision.stand == nil && !decision.yields,
 	}
 	if !decision.yields && !decision.awaitsEvent() && !c.asks() {
-		return d.worker.commits.commit(c)
+		return d.worker.commits.do(d.tenant, c)
 	}
 	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
 		batch := &tenants.Batch{}

@@ -35,24 +35,26 @@ func (d *drive) late(ctx context.Context, tx tenants.Tx) (bool, error) {
 }
 
 // loadProgram reads the run's program and its input, as far as the claim did not.
-func (d *drive) loadProgram(ctx context.Context, tx tenants.Tx, first *claimed) error {
+func (d *drive) loadProgram(ctx context.Context, tx tenants.Tx, input given) error {
 	version, err := pipeline.VersionByNumber(ctx, tx, d.run.PipelineID, d.run.Version)
 	if err != nil {
 		return err
 	}
-	if !first.hasInput() {
-		if first.input, err = Value(ctx, tx, d.run.Input); err != nil {
-			return fmt.Errorf("read a run's input: %w", err)
-		}
+	if input.whole() {
+		return d.understand(version.Program, input.content)
 	}
-	return d.understand(version.Program, first.input)
+	content, err := Value(ctx, tx, d.run.Input)
+	if err != nil {
+		return fmt.Errorf("read a run's input: %w", err)
+	}
+	return d.understand(version.Program, content.Bytes)
 }
 
 // understand makes the run's program and input ready for decisions.
-func (d *drive) understand(program *pipeline.Program, input Content) error {
+func (d *drive) understand(program *pipeline.Program, input []byte) error {
 	d.program = program
 	var err error
-	d.scope, err = newScope(d.run, input.Bytes)
+	d.scope, err = newScope(d.run, input)
 	return err
 }
 

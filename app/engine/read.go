@@ -16,12 +16,14 @@ import (
 var ErrNoRun = errors.New("no such run")
 
 const runQuery = `
-	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
-		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by
-	FROM runs r
-	JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
-	LEFT JOIN users u ON u.id = r.started_by
-	WHERE `
+	SELECT ` + runColumns + ` FROM runs r ` + runJoins + ` WHERE `
+
+// What scanRun reads of a run r, and what it takes to name its pipeline and who started it.
+const (
+	runColumns = `r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
+		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by`
+	runJoins = `JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id LEFT JOIN users u ON u.id = r.started_by`
+)
 
 // RunByID reads a run. It returns ErrNoRun where the tenant has none of that id.
 func RunByID(ctx context.Context, tx tenants.Tx, id RunID) (Run, error) {
@@ -79,9 +81,11 @@ func failureFrom(raw []byte) (*Failure, error) {
 }
 
 const stepRunQuery = `
-	SELECT id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
-		failure, note, cost_micros, reused_from, begun_at, created_at, ended_at
-	FROM step_runs WHERE `
+	SELECT ` + stepRunColumns + ` FROM step_runs WHERE `
+
+// What scanStepRun reads.
+const stepRunColumns = `id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
+		failure, note, cost_micros, reused_from, begun_at, created_at, ended_at`
 
 // stepRuns reads step runs by a condition, which may end in an order.
 func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]StepRun, error) {

@@ -31,6 +31,7 @@ type Worker struct {
 
 	draining atomic.Bool
 	commits  *committer
+	claims   *joiner[*claim]
 	mu       sync.Mutex
 	active   map[driven]*driving // what this process drives now
 	watch    watchSeries
@@ -41,7 +42,8 @@ type Worker struct {
 // NewWorker makes a worker under a name that operators recognise, such as host and
 // process number. It counts as alive from its first beat.
 func (e *Engine) NewWorker(name string) *Worker {
-	return &Worker{Engine: e, ID: tenants.NewID[Worker](), name: name, commits: newCommitter(e.sendAll), active: map[driven]*driving{}}
+	return &Worker{Engine: e, ID: tenants.NewID[Worker](), name: name,
+		commits: newCommitter(e.sendAll), claims: newJoiner(e.claimAll, asManyAsJoin[*claim]), active: map[driven]*driving{}}
 }
 
 // driven names one drive of a slice. The fence is part of the name: a slice that was
