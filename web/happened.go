@@ -130,6 +130,9 @@ func (r *runView) happenedAt(p passage) []happening {
 			}
 		}
 	}
+	if p.caught() && p.Step.State == engine.StepDone {
+		lines = append(lines, happening{*p.Step.EndedAt, append(ui.Sentence{title, ui.Plain(": ")}, p.handledWords()...)})
+	}
 	if p.Step.State == engine.StepFailed && len(p.Tries) == 0 && !p.isGroup() {
 		lines = append(lines, happening{*p.Step.EndedAt, ui.Sentence{title, ui.Plain(" failed: "), ui.Name(failureWords(p.Step.Failure))}})
 	}

@@ -58,8 +58,12 @@ func caseName(node *pipeline.Node, list pipeline.ChildList) string {
 	return "If: " + list.Name
 }
 
-// tell says in a sentence what a step does.
+// tell says in a sentence what a step does, and what is done if it fails.
 func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
+	return strings.TrimSpace(tellKind(program, node, money) + " " + tellCatches(node))
+}
+
+func tellKind(program *pipeline.Program, node *pipeline.Node, money bool) string {
 	switch with := node.Step.With.(type) {
 	case *pipeline.AI:
 		return tellAI(with, money)

@@ -126,6 +126,10 @@ func (p *panelView) says() ui.Sentence {
 func (p *panelView) news(c clock) ui.Sentence {
 	step := p.Passage.Step
 	switch {
+	case p.Passage.caught() && p.Passage.Wait != nil:
+		return append(append(p.Passage.handledWords(), ui.Plain(" ")), p.askedWords(c)...)
+	case p.Passage.caught():
+		return p.Passage.handledWords()
 	case step.State == engine.StepFailed && step.Failure != nil:
 		return ui.Sentence{ui.Strong(step.Failure.Message)}
 	case step.State == engine.StepCancelled:
@@ -138,7 +142,7 @@ func (p *panelView) news(c clock) ui.Sentence {
 		return p.waitWords(c)
 	case step.State == engine.StepWaiting:
 		return ui.Words("What it waited for is here. It goes on as soon as a worker is free.")
-	case len(p.node().Lists) > 0:
+	case p.Passage.isGroup():
 		return ui.Words("Its steps are under way" + c.since(step.CreatedAt) + ".")
 	}
 	return ui.Words(fmt.Sprintf("Working%s, try %d of %d.", c.since(step.BegunAt), step.Attempt, engine.MaxTries(p.node())))

@@ -149,6 +149,10 @@ func (r *runView) because(p passage) ui.Sentence {
 		return r.partReason(p)
 	case p.Step == nil:
 		return nil
+	case p.caught() && p.Wait != nil:
+		return append(append(p.handledWords(), ui.Plain(" ")), r.askedAt(p)...)
+	case p.caught():
+		return p.handledWords()
 	case p.Size != nil:
 		return listReason(*p.Size, func(standing string) string { return r.path("groups", p.Step.ID.String()) + queryOf("state", standing) })
 	case p.Node.Kind() == pipeline.KindRepeat && p.Wait == nil:

@@ -135,14 +135,11 @@ func (w *walker) into(p passage, deeper int) {
 		rows = w.inside[p.Step.ID]
 	}
 	switch p.Node.Kind() {
-	case pipeline.KindEach:
-		return // its items have a page of their own
+	case pipeline.KindEach: // its items have a page of their own
 	case pipeline.KindParallel:
 		w.lanes(p, rows, deeper+1)
-		return
 	case pipeline.KindRepeat:
 		w.rounds(p, rows, deeper+1)
-		return
 	}
 	for _, list := range p.Node.Lists {
 		if p.takes(list, rows) {
@@ -174,6 +171,7 @@ func (w *walker) rounds(group passage, rows []*engine.StepRun, deeper int) {
 		}
 		return
 	}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(row *engine.StepRun) bool { return row.Kind != engine.KindRound })
 	slices.SortFunc(rows, func(a, b *engine.StepRun) int { return a.Turn - b.Turn })
 	for i, row := range rows {
 		p := w.passage(group.Node, row)
@@ -225,9 +223,12 @@ var waitOrder = []ui.Status{ui.Cap, ui.Person, ui.Retrying, ui.Waiting, ui.Pause
 // takes tells whether a list of steps inside the step has run, or may still run.
 func (p passage) takes(list pipeline.ChildList, rows []*engine.StepRun) bool {
 	for _, row := range rows {
-		if row.List == list.Key {
+		if row.List == list.Key && !engine.IsPart(row.Kind) {
 			return true
 		}
+	}
+	if list.Key == pipeline.ListSteps || p.Node.Kind() == pipeline.KindParallel {
+		return false // drawn as rounds, branches or counts
 	}
 	isCase := p.Node.Branch() != nil && slices.ContainsFunc(p.Node.Branch().Cases, func(c pipeline.ChildList) bool { return c.Key == list.Key })
 	switch {
@@ -249,6 +250,9 @@ func (p passage) badge() ui.Badge {
 	}
 	if p.Wait != nil && p.Wait.Kind == engine.WaitRetry {
 		return ui.Badge{Status: ui.Retrying, Words: news{Line: engine.Line{Standing: engine.StandingRetrying, Attempt: p.Step.Attempt}, Tries: engine.MaxTries(p.Node)}.badge().Words}
+	}
+	if p.caught() && p.Step.State == engine.StepDone {
+		return ui.Badge{Status: ui.Done, Words: "Failed, handled"}
 	}
 	return ui.Badge{Status: p.status()}
 }
@@ -349,7 +353,9 @@ func (p passage) rest(before []ui.Stretch) []ui.Stretch {
 }
 
 // isGroup tells whether the row's own bar is a line around those of others.
-func (p passage) isGroup() bool { return p.isPart() || len(p.Node.Lists) > 0 }
+func (p passage) isGroup() bool {
+	return p.isPart() || slices.ContainsFunc(p.Node.Lists, func(list pipeline.ChildList) bool { return !list.Key.HandlesError() })
+}
 
 // isLine tells whether what is in the row stands below it, so that its bar is a line.
 func (p passage) isLine() bool { return p.isGroup() && !p.Shut }

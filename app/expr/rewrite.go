@@ -24,7 +24,9 @@ type Ref struct {
 func (r Ref) String() string { return strings.Join(append([]string{r.Root}, r.Path...), ".") }
 
 // Roots are the names a formula can begin from.
-func Roots() []string { return []string{"input", "steps", "item", "index", "round", "run", "error", "answer"} }
+func Roots() []string {
+	return []string{"input", "steps", "item", "index", "round", "run", "error", "answer"}
+}
 
 func isRoot(name string) bool {
 	for _, r := range Roots() {
