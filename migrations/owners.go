@@ -20,6 +20,7 @@ var Owners = map[string]string{
 	"stored_value_chunks": "app/engine",
 	"runs":                "app/engine",
 	"run_values":          "app/engine",
+	"run_suppressed":      "app/engine",
 	"step_runs":           "app/engine",
 	"attempts":            "app/engine",
 	"waits":               "app/engine",

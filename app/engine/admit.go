@@ -182,15 +182,40 @@ func (e *Engine) startQueued(ctx context.Context, tx tenants.Tx, id pipeline.ID,
 		)
 		UPDATE runs r SET state = 'running', changed = pg_current_xact_id() FROM next
 		WHERE r.tenant_id = $1 AND r.id = next.id
-		RETURNING r.id, r.priority, next.semantics`, tx.Tenant, id, most)
-	born, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (slice, error) {
-		s := slice{id: tenants.NewID[slice]()}
-		return s, row.Scan(&s.run, &s.priority, &s.semantics)
+		RETURNING r.id, r.priority, next.semantics, r.reopened > 0 OR r.origin_run IS NOT NULL`, tx.Tenant, id, most)
+	var born []slice
+	var goOn []RunID
+	s, begun := slice{}, false
+	tag, err := pgx.ForEachRow(rows, []any{&s.run, &s.priority, &s.semantics, &begun}, func() error {
+		if s.id = tenants.NewID[slice](); begun {
+			goOn = append(goOn, s.run)
+		} else {
+			born = append(born, s)
+		}
+		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("start queued runs: %w", err)
 	}
-	return len(born), e.addSlices(ctx, tx, born...)
+	if err := e.releaseSlices(ctx, tx, goOn); err != nil {
+		return 0, err
+	}
+	return int(tag.RowsAffected()), e.addSlices(ctx, tx, born...)
+}
+
+// releaseSlices lets the slices go that queued runs have already: their runs do not begin
+// at the beginning.
+func (e *Engine) releaseSlices(ctx context.Context, tx tenants.Tx, runs []RunID) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `
+		UPDATE slices SET state = 'ready', ready_at = now() WHERE tenant_id = $1 AND run_id = ANY ($2) AND state = 'paused'`, tx.Tenant, runs)
+	if err != nil {
+		return fmt.Errorf("let the slices of queued runs go: %w", err)
+	}
+	tx.AfterCommit(e.nudge)
+	return nil
 }
 
 // nudgeQueue tells that a run ended for which another may be queued.

@@ -16,6 +16,7 @@ type insertStep struct {
 	row    StepRun
 	input  []byte // what its outside call is given; nil where it makes none
 	output []byte // of a step that is done at once
+	renews bool   // the row is there and queued for the slice, since it is tried again
 }
 
 // moveStep changes an existing row: it must still be in state from, and belong to the
@@ -203,5 +204,6 @@ const (
 	passed                         // the step had ended before; go on behind it
 	again                          // the step's call is to be made, again or after a wait
 	interrupted                    // the worker died or was stopped during the call
+	renewed                        // the step is to begin again, in the row that it has
 	arrived                        // the slice has come to a group, or to a turn to begin
 )

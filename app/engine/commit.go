@@ -83,6 +83,7 @@ type sheet struct {
 	leaving  sliceGuards
 	moves    stepMoves
 	inserts  stepInserts
+	renewed  renewedSteps
 	values   valueRows
 	attempts attemptRows
 	waits    waitRows
@@ -132,6 +133,10 @@ func (s *sheet) addChange(c *commitment, entry change) {
 		if entry.output != nil {
 			row.Output = s.values.add(c.run, entry.output)
 		}
+		if entry.renews {
+			s.renewed.add(c, row)
+			return
+		}
 		s.inserts.add(c.run, row)
 	case addAttempt:
 		s.attempts.add(entry)
@@ -157,6 +162,7 @@ func (s *sheet) queue(b *tenants.Batch) {
 	s.values.queue(b, s.tenant)
 	s.flow.queueRows(b, s.tenant, s.worker)
 	s.moves.queue(b, s.tenant, s.worker)
+	s.renewed.queue(b, s.tenant, s.worker)
 	s.inserts.queue(b, s.tenant, s.worker)
 	s.flow.queueItems(b, s.tenant)
 	s.attempts.queue(b, s.tenant)

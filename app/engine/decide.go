@@ -56,6 +56,8 @@ func decide(m moment) decision {
 		err = d.callAgain()
 	case interrupted:
 		err = d.interruptedTry()
+	case renewed:
+		err = d.renew()
 	}
 	if err != nil { // only ever errMissing
 		return decision{missing: d.missing}
@@ -73,7 +75,13 @@ type decider struct {
 	ends  *frame             // the frame in which the slice goes on, where it does
 }
 
-func (d *decider) add(c change) { d.changes = append(d.changes, c) }
+func (d *decider) add(c change) {
+	if begun, ok := c.(insertStep); ok && d.renews(begun.row) {
+		begun.renews = true
+		c = begun
+	}
+	d.changes = append(d.changes, c)
+}
 
 // maxChanges is where a decision that goes on and on without an outside call is cut, so
 // that no commit grows without bound.

@@ -88,6 +88,7 @@ func (d *decider) beginReview(node *pipeline.Node, group *frame) error {
 	}
 	row := d.newRow(node, group, StepWaiting)
 	d.add(insertStep{row: row})
+	draft.round = row.Attempt
 	d.add(openReview{step: row.ID, draft: draft})
 	wait := Wait{StepRun: row.ID, Kind: WaitReview}
 	if due := node.Review().Due; due > 0 {

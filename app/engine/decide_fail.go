@@ -47,7 +47,7 @@ func (d *decider) failedTry() error {
 	if acted, err := d.unsureTry(node); acted || err != nil {
 		return err
 	}
-	pause, another := nextTry(node, d.step.Attempt, d.outcome)
+	pause, another := nextTry(node, d.step.Attempt-d.step.EarlierTries, d.outcome)
 	if !another {
 		d.tellUnsure(node)
 		return d.fail()
@@ -73,7 +73,7 @@ func (d *decider) interruptedTry() error {
 	d.outcome.failure = &Failure{Class: ClassInterrupted, Message: "The program stopped in the middle of this call, so it was made again with the same key."}
 	d.recordTry(AttemptInterrupted)
 	d.addMoney()
-	if d.step.Attempt >= maxInterruptions {
+	if d.step.Attempt-d.step.EarlierTries >= maxInterruptions {
 		d.outcome.failure.Message = "The program stopped in the middle of this call 20 times, so it is not made again."
 		d.outcome.settle = nil
 		return d.fail()

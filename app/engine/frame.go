@@ -100,6 +100,9 @@ func (d *decider) newRow(node *pipeline.Node, group *frame, state StepState) Ste
 		ID: d.newID(), Parent: group.id(), StepID: node.ID(), Kind: node.Kind(), List: node.List,
 		State: state, Attempt: 1, Fence: d.fence, Slice: d.slice, BegunAt: d.now, CreatedAt: d.now,
 	}
+	if d.outcome.kind == renewed && row.Parent == d.step.Parent && row.StepID == d.step.StepID {
+		row.ID, row.Attempt, row.EarlierTries, row.Note = d.step.ID, d.step.Attempt, d.step.EarlierTries, d.step.Note
+	}
 	if !state.Open() {
 		row.EndedAt, row.Slice = &d.now, SliceID{}
 	}

@@ -91,6 +91,8 @@ func (d *drive) loadPosition(ctx context.Context, tx tenants.Tx) error {
 	switch {
 	case !d.step.State.Open():
 		d.outcome.kind = passed
+	case d.step.State == StepQueued:
+		d.outcome.kind = renewed
 	case d.step.State == StepRunning && (d.step.Caught() || slices.Contains(groups, string(d.step.Kind))):
 		d.outcome.kind = arrived
 	case d.step.State == StepRunning:

@@ -21,7 +21,8 @@ const runQuery = `
 // What scanRun reads of a run r, and what it takes to name its pipeline and who started it.
 const (
 	runColumns = `r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
-		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by`
+		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
+		r.reopened, r.origin_run, r.origin_step`
 	runJoins = `JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id LEFT JOIN users u ON u.id = r.started_by`
 )
 
@@ -63,7 +64,8 @@ func scanRun(row pgx.CollectableRow) (Run, error) {
 	var r Run
 	var input, result, failure []byte
 	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
-		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy)
+		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
+		&r.Reopened, &r.Origin, &r.OriginStep)
 	if err != nil {
 		return r, err
 	}
@@ -85,7 +87,7 @@ const stepRunQuery = `
 
 // What scanStepRun reads.
 const stepRunColumns = `id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
-		failure, note, cost_micros, reused_from, begun_at, created_at, ended_at`
+		failure, note, cost_micros, reused_from, coalesce(earlier_tries, 0), begun_at, created_at, ended_at`
 
 // stepRuns reads step runs by a condition, which may end in an order.
 func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]StepRun, error) {
@@ -101,7 +103,7 @@ func scanStepRun(row pgx.CollectableRow) (StepRun, error) {
 	var s StepRun
 	var input, output, failure []byte
 	err := row.Scan(&s.ID, &s.Parent, &s.StepID, &s.Kind, &s.List, &s.Turn, &s.State, &s.Attempt, &s.Fence, &s.Slice, &s.Chosen, &s.Score,
-		&input, &output, &failure, &s.Note, &s.CostMicros, &s.ReusedFrom, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
+		&input, &output, &failure, &s.Note, &s.CostMicros, &s.ReusedFrom, &s.EarlierTries, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
 	if err != nil {
 		return s, err
 	}

@@ -48,6 +48,9 @@ type Run struct {
 	CreatedAt    time.Time
 	EndedAt      *time.Time
 	EndedBy      string // who cancelled it; empty otherwise
+	Reopened     int    // how often somebody let it go on after it had failed
+	Origin       RunID  // the run that this one does again from OriginStep; zero for any other
+	OriginStep   string
 }
 
 // Failure tells why a step or run failed, in words for people, with the other side's

@@ -32,28 +32,29 @@ func (s StepState) Open() bool { return s == StepQueued || s == StepRunning || s
 // itself and, inside that one, a row for each part of it with the same step id: a loop
 // for each round, a list for each item, branches side by side one each.
 type StepRun struct {
-	ID         StepRunID
-	Parent     StepRunID // zero at the top
-	StepID     string
-	Kind       pipeline.Kind
-	List       pipeline.ListKey // which list of the parent holds it
-	Turn       int              // of a round, item or branch side by side: its place, from 0
-	State      StepState
-	Attempt    int   // the current or last try, from 1
-	Fence      int64 // of the slice that may finish it
-	Slice      SliceID
-	AtOnce     int              // of a list: how many slices may go in it at once; read by the pump only
-	Chosen     pipeline.ListKey // of a branch: the case it took; of a loop: the turn of its best round
-	Score      string           // exact decimal, of a round or branch; of a loop: its best round's; may be empty
-	Input      Digest           // what the outside call was given; of an item: its value
-	Output     Digest
-	Failure    *Failure
-	Note       string // what a reader should know, such as a repeated call
-	CostMicros int64
-	ReusedFrom StepRunID // whose output was taken over instead of doing the step; zero: none
-	BegunAt    time.Time // begin of the current try
-	CreatedAt  time.Time // begin of the first
-	EndedAt    *time.Time
+	ID           StepRunID
+	Parent       StepRunID // zero at the top
+	StepID       string
+	Kind         pipeline.Kind
+	List         pipeline.ListKey // which list of the parent holds it
+	Turn         int              // of a round, item or branch side by side: its place, from 0
+	State        StepState
+	Attempt      int   // the current or last try, from 1
+	Fence        int64 // of the slice that may finish it
+	Slice        SliceID
+	AtOnce       int              // of a list: how many slices may go in it at once; read by the pump only
+	Chosen       pipeline.ListKey // of a branch: the case it took; of a loop: the turn of its best round
+	Score        string           // exact decimal, of a round or branch; of a loop: its best round's; may be empty
+	Input        Digest           // what the outside call was given; of an item: its value
+	Output       Digest
+	Failure      *Failure
+	Note         string // what a reader should know, such as a repeated call
+	CostMicros   int64
+	EarlierTries int       // before somebody had it tried again
+	ReusedFrom   StepRunID // whose output was taken over instead of doing the step; zero: none
+	BegunAt      time.Time // begin of the current try
+	CreatedAt    time.Time // begin of the first
+	EndedAt      *time.Time
 }
 
 // AttemptOutcome is how a try ended.

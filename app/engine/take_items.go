@@ -122,7 +122,7 @@ func (d *drive) loadBlock(ctx context.Context, tx tenants.Tx) error {
 		return nil
 	}
 	var err error
-	d.block, err = stepRuns(ctx, tx, `tenant_id = $1 AND slice_id = $2 AND state = 'queued' ORDER BY turn`, tx.Tenant, d.slice.id)
+	d.block, err = stepRuns(ctx, tx, `tenant_id = $1 AND slice_id = $2 AND state = 'queued' AND kind = 'item' ORDER BY turn`, tx.Tenant, d.slice.id)
 	return err
 }
 
@@ -136,4 +136,4 @@ func releaseBlock(ctx context.Context, tx tenants.Tx, id SliceID) error {
 }
 
 // releaseQuery gives back the items that the slices $2 have taken on and not begun.
-const releaseQuery = `UPDATE step_runs SET slice_id = NULL WHERE tenant_id = $1 AND slice_id = ANY ($2) AND state = 'queued'`
+const releaseQuery = `UPDATE step_runs SET slice_id = NULL WHERE tenant_id = $1 AND slice_id = ANY ($2) AND state = 'queued' AND kind = 'item'`
