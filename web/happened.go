@@ -36,6 +36,9 @@ func (r *runView) happened() []ui.Row {
 	for _, move := range r.Versions.Moves {
 		lines = append(lines, happening{move.At, movedWords(move)})
 	}
+	for _, entry := range r.Hands {
+		lines = append(lines, happening{entry.At, handWords(entry)})
+	}
 	lines = append(lines, r.ends()[1:]...)
 	slices.Reverse(lines) // of what happened at one time the last comes first
 	slices.SortStableFunc(lines, func(a, b happening) int { return b.at.Compare(a.at) })

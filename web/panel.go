@@ -134,6 +134,8 @@ func (p *panelView) news(c clock) ui.Sentence {
 		return ui.Sentence{ui.Strong(step.Failure.Message)}
 	case step.State == engine.StepCancelled:
 		return ui.Words("Stopped " + c.when(*step.EndedAt) + ", when the run was cancelled.")
+	case step.State == engine.StepSkipped:
+		return ui.Words("Left out " + c.when(*step.EndedAt) + ", with the value below in place of its result.")
 	case step.State == engine.StepDone:
 		return p.doneWords(c)
 	case p.Passage.Wait != nil && p.Passage.Wait.Kind == engine.WaitReview:
@@ -197,16 +199,16 @@ func sentenceEnd(words string) string {
 	return words + "."
 }
 
-// actions lead to the review where she can still answer it. The head has the primary
-// button, so this one is plain.
+// actions lead to the review where she can still answer it, and to what else can be done
+// about the step. The head has the primary button, so these are plain.
 func (p *panelView) actions() ui.Actions {
-	if p.Review == nil || !p.Review.Open() {
-		return nil
+	var actions ui.Actions
+	if p.Review != nil && p.Review.Open() {
+		if seat, ok := p.Review.SeatOf(p.r.v.user); ok && seat.State == review.SeatOpen {
+			actions = append(actions, ui.Button{Text: "Review and decide", Href: p.r.v.path("reviews", p.Review.ID.String())})
+		}
 	}
-	if seat, ok := p.Review.SeatOf(p.r.v.user); ok && seat.State == review.SeatOpen {
-		return ui.Actions{ui.Button{Text: "Review and decide", Href: p.r.v.path("reviews", p.Review.ID.String())}}
-	}
-	return nil
+	return append(actions, p.handActions()...)
 }
 
 // value prepares a stored value for showing, with the way to have it whole.

@@ -84,18 +84,6 @@ func usedKey(entries []tenants.Entry, key string) bool {
 	return false
 }
 
-// pausesOf reads who paused and resumed a run.
-func pausesOf(ctx context.Context, tx tenants.Tx, run engine.RunID) ([]tenants.Entry, error) {
-	entries, err := tenants.AuditOf(ctx, tx, tenants.Target{Kind: "run", ID: run}, tenants.AuditID{})
-	var pauses []tenants.Entry
-	for _, entry := range entries {
-		if entry.Action == runPaused || entry.Action == runResumed {
-			pauses = append(pauses, entry)
-		}
-	}
-	return pauses, err
-}
-
 // pauseWords tell it as a line of the run's story.
 func pauseWords(entry tenants.Entry) ui.Sentence {
 	verb := " paused the run"

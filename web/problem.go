@@ -92,6 +92,12 @@ var problems = []struct {
 	{engine.ErrAtWork, problem{status: http.StatusConflict, heading: "A step of this run is under way",
 		sentence: "Nothing was changed. Wait until the run waits for something, or pause it, and move it then."}},
 	{engine.ErrOtherVersion, overtaken},
+	{engine.ErrMoved, overtaken},
+	{engine.ErrNotFailed, problem{status: http.StatusConflict, heading: "This run has not failed", sentence: "Only a run that has failed can be tried again. Load the run's page to see where it is."}},
+	{engine.ErrNotSkippable, problem{status: http.StatusConflict, heading: "This step cannot be skipped now",
+		sentence: "Only a step that waits, or one at which the run failed, can be skipped. Load the run's page to see where it is."}},
+	{engine.ErrNoRoom, problem{status: http.StatusConflict, heading: "The pipeline takes no more runs at once",
+		sentence: "Others of its runs have not ended, and it skips what comes meanwhile. Try again when one has ended."}},
 	{engine.ErrNotWaiting, problem{status: http.StatusConflict, heading: "Nobody waits for this any more",
 		sentence: "The step has gone on. Load the run's page to see where it is."}},
 
@@ -171,6 +177,10 @@ func problemByType(err error) (problem, bool) {
 		return problem{status: http.StatusTooManyRequests, heading: "Too many runs are open",
 			sentence: fmt.Sprintf("This workspace can have %s open at once. Nothing was started. Wait until some have ended, or cancel those that are not needed.",
 				ui.Plural(int64(many.Quota), "run", "runs"))}, true
+	}
+	if again, ok := errors.AsType[*engine.NotRetryable](err); ok {
+		return problem{status: http.StatusConflict, heading: "Trying again would not help",
+			sentence: again.Why + " Skip the step with a value, or run again from an earlier step with other values."}, true
 	}
 	if bad, ok := errors.AsType[*expr.BadJSON](err); ok {
 		return unfit("A value is not JSON that we can take: " + bad.Reason + "."), true

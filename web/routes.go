@@ -65,6 +65,12 @@ func (s *Server) routes() []route {
 		post(workspacePath+"/runs/:run/move", "run.move", may(tenants.StartRuns), s.moveRun),
 		post(workspacePath+"/runs/:run/pause", "run.pause", may(tenants.StartRuns), s.pauseRun),
 		post(workspacePath+"/runs/:run/resume", "run.resume", may(tenants.StartRuns), s.resumeRun),
+		get(workspacePath+"/runs/:run/retry", "run.ask_retry", may(tenants.StartRuns), s.retryPage),
+		post(workspacePath+"/runs/:run/retry", "run.retry", may(tenants.StartRuns), s.retryRun),
+		get(workspacePath+"/runs/:run/skip/:step", "step.ask_skip", may(tenants.StartRuns), s.skipPage),
+		post(workspacePath+"/runs/:run/skip/:step", "step.skip", may(tenants.StartRuns), s.skipStep),
+		get(workspacePath+"/runs/:run/answer/:step", "step.ask_answer", may(tenants.StartRuns), s.answerPage),
+		post(workspacePath+"/runs/:run/answer/:step", "step.answer", may(tenants.StartRuns), s.answerWait),
 
 		// Events that runs wait for.
 		get(workspacePath+"/events", "event.list", may(tenants.Read), s.eventsPage),

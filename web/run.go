@@ -32,8 +32,9 @@ type runView struct {
 	Findings []engine.Finding
 	Pauses   []tenants.Entry // who paused and resumed the run, newest first
 	Versions engine.Versions
-	Key      string // of the form that pauses or resumes
-	Chosen   string // id of the step whose panel is asked for
+	Hands    []tenants.Entry // what else people did to it
+	Key      string          // of the form that pauses or resumes
+	Chosen   string          // id of the step whose panel is asked for
 	Panel    *panelView
 	TrueTime bool // waits are not folded
 	From     int  // first row of the timeline, if it has too many for one page
@@ -141,8 +142,7 @@ func (r *runView) readNews(ctx context.Context, tx tenants.Tx) error {
 	if r.Versions, err = engine.VersionsOf(ctx, tx, r.View.Run); err != nil {
 		return err
 	}
-	r.Pauses, err = pausesOf(ctx, tx, r.View.Run.ID)
-	return err
+	return r.readHands(ctx, tx)
 }
 
 // readReviews reads what people were asked and answered.
@@ -288,6 +288,9 @@ func (r *runView) actions() ui.Actions {
 	}
 	if r.View.Run.State.Final() && r.v.me.Role.May(tenants.StartRuns) {
 		actions = append(actions, ui.Button{Text: "Start another run", Href: r.v.path("pipelines", r.View.Run.PipelineID.String(), "start")})
+	}
+	if r.View.Run.State == engine.RunFailed && r.v.me.Role.May(tenants.StartRuns) {
+		actions = append(actions, ui.Button{Text: "Try the failed step again", Kind: ui.Primary, Icon: ui.IconRetry, Href: r.path("retry"), TestID: "retry-run"})
 	}
 	if pause := r.pauseButton(); pause != nil {
 		actions = append(actions, pause)

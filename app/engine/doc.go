@@ -61,7 +61,8 @@
 //
 // # Invariants
 //
-//   - A final state of a run or step run never changes.
+//   - A final state of a run or step run never changes, but that somebody may let a run
+//     go on which has failed: then what failed, and what was stopped with it, is open again.
 //   - A step run is finished once; the record of an interrupted try says so.
 //   - A call that may have arrived is made again only as its step says; where it says
 //     "ask", not before a person has answered.
@@ -83,7 +84,9 @@
 // pump.go, pump_look.go and pump_allot.go (which slice is next), admit.go (which queued
 // run is next), pause.go, fit.go and move.go (which version a run is on), reap.go and watchdog.go with watch_queries.go and
 // watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up),
-// cancel.go and giveup.go (what ends a run from outside), read.go with read_view.go,
+// cancel.go and giveup.go (what ends a run from outside), retry.go with reopen.go,
+// reopen_rows.go and decide_renew.go, skip.go and answer.go (what people do to a run, each
+// planned by a pure function that its page asks first), read.go with read_view.go,
 // read_group.go and read_part.go (what pages ask), operate.go and watch_findings.go (what
 // operators ask).
 package engine

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tollgate/tenants"
 )
@@ -24,8 +25,24 @@ var ErrMoved = errors.New("the run has changed since")
 type Mark string
 
 func markOf(run Run, step StepRun) Mark {
-	return Mark(fmt.Sprintf("%s %d %s %d", run.State, run.Reopened, step.State, step.Attempt))
+	return Mark(fmt.Sprintf("%s %s %d %d", run.State, step.State, run.Reopened, step.Attempt))
 }
+
+// Run is the run's state; empty where the mark is none.
+func (m Mark) Run() RunState { return RunState(m.word(0)) }
+
+// Step is the step's state; empty where the mark is about no step.
+func (m Mark) Step() StepState { return StepState(m.word(1)) }
+
+func (m Mark) word(at int) string {
+	words := strings.Split(string(m), " ")
+	if len(words) != markWords {
+		return ""
+	}
+	return words[at]
+}
+
+const markWords = 4
 
 // doneBefore tells whether the hand's form did its work on the run before. Of two that
 // come at once the second waits for the first.

@@ -20,7 +20,7 @@ type revival struct {
 	to     StepState
 	at     StepRunID // where a slice goes on; zero: what is inside goes on by itself
 	window StepRunID // the list that the slice counts towards
-	anew   bool      // the row's own slice begins the step again
+	anew   bool      // the row's own slice does the step again: from its begin where it is queued
 }
 
 // reopening is how a failed run goes on.
@@ -75,6 +75,8 @@ func (r *reviver) revive(f *fallen, spared StepRunID) error {
 		one.at = f.row.ID
 	case !f.inner.IsZero():
 		one.at = f.inner
+	case f.row.Kind == pipeline.KindHTTP && f.row.State == StepCancelled && !f.row.Input.IsZero():
+		one.at, one.anew = f.row.ID, true // it may have arrived: taken over, as after a worker that died
 	default:
 		one.to, one.at, one.anew = StepQueued, f.row.ID, true
 	}

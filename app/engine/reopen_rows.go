@@ -117,7 +117,7 @@ func (m *revivalRows) add(one revival, of SliceID, note string, output Digest) {
 	if !one.anew {
 		of = SliceID{} // a group belongs to no slice, and what is over neither
 	}
-	if one.to == StepRunning {
+	if one.to == StepRunning && !one.anew {
 		note = ""
 	}
 	if one.to != StepSkipped {
@@ -133,9 +133,9 @@ func (m *revivalRows) write(ctx context.Context, tx tenants.Tx) error {
 		UPDATE step_runs s SET state = m.state, slice_id = m.slice, fence = CASE WHEN m.slice IS NULL THEN 0 ELSE 1 END,
 			failure = NULL, output_digest = m.output, note = m.note, changed = pg_current_xact_id(),
 			chosen = CASE WHEN m.state = 'queued' THEN '' ELSE s.chosen END,
-			attempt = s.attempt + CASE WHEN m.state = 'queued' THEN 1 ELSE 0 END,
-			earlier_tries = CASE WHEN m.state = 'queued' THEN s.attempt ELSE s.earlier_tries END,
-			begun_at = CASE WHEN m.state = 'queued' THEN now() ELSE s.begun_at END,
+			attempt = s.attempt + CASE WHEN m.slice IS NOT NULL THEN 1 ELSE 0 END,
+			earlier_tries = CASE WHEN m.slice IS NOT NULL THEN s.attempt ELSE s.earlier_tries END,
+			begun_at = CASE WHEN m.slice IS NOT NULL THEN now() ELSE s.begun_at END,
 			ended_at = CASE WHEN m.state = 'skipped' THEN now() END
 		FROM (SELECT * FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::text[], $6::bytea[]) AS m (id, state, slice, note, output)) m
 		WHERE s.tenant_id = $1 AND s.id = m.id AND s.state IN ('failed', 'cancelled')`,

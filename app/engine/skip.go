@@ -144,9 +144,6 @@ func openWaitOf(ctx context.Context, tx tenants.Tx, step StepRunID) (*Wait, erro
 // gives as JSON. It returns ErrMoved where things are not as seen says, the errors of
 // PlanSkip and Retry, ErrTooLarge, and *expr.BadJSON.
 func (e *Engine) Skip(ctx context.Context, tx tenants.Tx, run RunID, step StepRunID, output []byte, seen Mark, hand Hand) error {
-	if err := checkByHand(output); err != nil {
-		return err
-	}
 	before, err := hand.doneBefore(ctx, tx, run)
 	if err != nil || before {
 		return err
@@ -173,6 +170,9 @@ func (e *Engine) Skip(ctx context.Context, tx tenants.Tx, run RunID, step StepRu
 	}
 	plan, err := planSkip(s)
 	if err != nil {
+		return err
+	}
+	if err := checkByHand(output); err != nil {
 		return err
 	}
 	if err := e.skip(ctx, tx, plan, output, to, hand); err != nil {

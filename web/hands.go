@@ -1,0 +1,67 @@
+package web
+
+import (
+	"context"
+
+	"tollgate/app/engine"
+	"tollgate/tenants"
+	"tollgate/web/ui"
+)
+
+// readHands reads what people did to the run.
+func (r *runView) readHands(ctx context.Context, tx tenants.Tx) error {
+	entries, err := tenants.AuditOf(ctx, tx, tenants.Target{Kind: "run", ID: r.View.Run.ID}, tenants.AuditID{})
+	for _, entry := range entries {
+		switch {
+		case entry.Action == runPaused || entry.Action == runResumed:
+			r.Pauses = append(r.Pauses, entry)
+		case handVerbs[entry.Action] != "":
+			r.Hands = append(r.Hands, entry)
+		}
+	}
+	return err
+}
+
+// handVerbs say what somebody did; where it was done to a step, its name follows.
+var handVerbs = map[string]string{
+	"run.retried":   " had the failed step tried again",
+	"step.skipped":  " skipped the step ",
+	"wait.answered": " ended by hand the wait of ",
+}
+
+// handWords tell it as a line of the run's story.
+func handWords(entry tenants.Entry) ui.Sentence {
+	said := ui.Sentence{ui.Name(entry.Actor.Name), ui.Plain(handVerbs[entry.Action])}
+	if name, ok := entry.Detail["name"].(string); ok {
+		said = append(said, ui.Plain("“"), ui.Name(name), ui.Plain("”"))
+	}
+	return said
+}
+
+// handActions are what she can do about the step by hand.
+func (p *panelView) handActions() ui.Actions {
+	step, run := p.Passage.Step, p.r.View.Run
+	if step == nil || engine.IsPart(step.Kind) || !p.r.v.me.Role.May(tenants.StartRuns) {
+		return nil
+	}
+	var actions ui.Actions
+	if wait := p.Passage.Wait; wait != nil && !run.State.Final() {
+		if words := answerWords[wait.Kind]; words != "" {
+			actions = append(actions, ui.Button{Text: words, Href: p.r.path("answer", step.ID.String()), TestID: "answer-wait"})
+		}
+		return append(actions, p.skipButton())
+	}
+	if step.State == engine.StepFailed && run.State == engine.RunFailed {
+		return append(actions, p.skipButton())
+	}
+	return nil
+}
+
+func (p *panelView) skipButton() ui.Button {
+	return ui.Button{Text: "Skip with a value", Href: p.r.path("skip", p.Passage.Step.ID.String()), TestID: "skip-step"}
+}
+
+// answerWords offer to end a wait by hand.
+var answerWords = map[engine.WaitKind]string{
+	engine.WaitEvent: "Answer by hand", engine.WaitTime: "Go on now", engine.WaitRetry: "Try now",
+}
