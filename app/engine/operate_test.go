@@ -426,3 +426,24 @@ func TestARetryRacingTheFailure(t *testing.T) {
 		require.Equal(t, 2, p.Steps[0].Attempt)
 	}
 }
+
+// Where what handles a failure fails itself, that is what is tried again.
+func TestWhatHandlesAFailureIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	mails := newPatient("bad", "worse")
+	h := build(t, mails.callers())
+	h.work()
+	document := strings.Replace(flow("steps.after.to",
+		`{"id": "one", "name": "One", "kind": "email", "with": {"to": ["bad@example.com"], "subject": "s", "body": "b"},
+			"on_error": [{"do": "steps", "steps": [`+sendTo("sorry", "a@example.com")+","+sendTo("two", "worse@example.com")+`]}]}`,
+		sendTo("after", "c@example.com")), `"semantics": 2`, `"semantics": 3`, 1)
+	run := h.start(h.publish(document), numbers(1))
+	require.Equal(t, engine.RunFailed, h.awaitEnd(run).Run.State)
+	plan := h.planRetry(run)
+	require.Len(t, plan.Again, 1)
+	require.Equal(t, "two", plan.Again[0].Node.ID())
+	mails.heal()
+	require.NoError(t, h.retry(run))
+	h.result(h.awaitEnd(run))
+	mails.requireSentOnce(t, "a", "worse", "c")
+}

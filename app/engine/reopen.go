@@ -65,6 +65,10 @@ func (r *reviver) revive(f *fallen, spared StepRunID) error {
 	switch {
 	case f.row.ID == spared:
 		one.to, one.at = StepSkipped, f.row.ID
+	case f.row.Caught() && (r.has[f.row.ID] || !f.inner.IsZero()):
+		if !r.has[f.row.ID] {
+			one.at = f.inner
+		}
 	case f.row.Kind == pipeline.KindEach && f.holds:
 		one.at, one.window = f.row.ID, f.row.ID
 		r.lists = append(r.lists, f.row.ID)
@@ -92,7 +96,7 @@ func goesOnItself(f fallen) bool {
 // windowAround is the innermost list around a row.
 func (r *reviver) windowAround(f *fallen) StepRunID {
 	for outer := r.within[f.row.Parent]; outer != nil; outer = r.within[outer.row.Parent] {
-		if outer.row.Kind == pipeline.KindEach {
+		if outer.row.isWindow() {
 			return outer.row.ID
 		}
 	}

@@ -10,16 +10,17 @@ import (
 	"tollgate/tenants"
 )
 
-// fallenRows finds the rows of a run that fell with it, outermost first. Of items that
+// fallenRows finds the rows of a run that fell with it, outermost first. Inside a step whose
+// failure was being handled that is what handled it. Of items that
 // nobody had begun there may be very many; they are counted by untakenIn.
 func fallenRows(ctx context.Context, tx tenants.Tx, run RunID) ([]fallen, error) {
 	rows, err := stepRuns(ctx, tx, `tenant_id = $1 AND id = ANY (ARRAY(
 		WITH RECURSIVE fallen AS (
-			SELECT id FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id IS NULL AND state IN ('failed', 'cancelled')
+			SELECT id, chosen FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND parent_id IS NULL AND state IN ('failed', 'cancelled')
 			UNION ALL
-			SELECT s.id FROM fallen f CROSS JOIN LATERAL (
-				SELECT id FROM step_runs i WHERE i.tenant_id = $1 AND i.parent_id = f.id AND i.state IN ('failed', 'cancelled')
-					AND NOT `+untaken+` OFFSET 0) s
+			SELECT s.id, s.chosen FROM fallen f CROSS JOIN LATERAL (
+				SELECT id, chosen FROM step_runs i WHERE i.tenant_id = $1 AND i.parent_id = f.id AND i.state IN ('failed', 'cancelled')
+					AND (f.chosen NOT LIKE 'error:%' OR i.list = f.chosen) AND NOT `+untaken+` OFFSET 0) s
 		) SELECT id FROM fallen)) ORDER BY created_at, id`, tx.Tenant, run)
 	if err != nil {
 		return nil, err
@@ -30,9 +31,9 @@ func fallenRows(ctx context.Context, tx tenants.Tx, run RunID) ([]fallen, error)
 		found[i].row, ids[i], place[row.ID] = row, row.ID, i
 	}
 	inside, _ := tx.Query(ctx, `
-		SELECT w.id, EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = $1 AND c.parent_id = w.id), CASE WHEN w.kind NOT IN ('each', 'parallel') THEN (
+		SELECT w.id, EXISTS (SELECT 1 FROM step_runs c WHERE c.tenant_id = $1 AND c.parent_id = w.id), (
 			SELECT c.id FROM step_runs c WHERE c.tenant_id = $1 AND c.parent_id = w.id AND c.state IN ('done', 'skipped')
-			ORDER BY c.created_at DESC, c.id DESC LIMIT 1) END
+				AND c.kind NOT IN ('item', 'lane', 'round') ORDER BY c.created_at DESC, c.id DESC LIMIT 1)
 		FROM step_runs w WHERE w.tenant_id = $1 AND w.id = ANY ($2)`, tx.Tenant, ids)
 	var id, inner StepRunID
 	var holds bool
@@ -131,7 +132,7 @@ func (m *revivalRows) add(one revival, of SliceID, note string, output Digest) {
 func (m *revivalRows) write(ctx context.Context, tx tenants.Tx) error {
 	tag, err := tx.Exec(ctx, `
 		UPDATE step_runs s SET state = m.state, slice_id = m.slice, fence = CASE WHEN m.slice IS NULL THEN 0 ELSE 1 END,
-			failure = NULL, output_digest = m.output, note = m.note, changed = pg_current_xact_id(),
+			failure = CASE WHEN m.state = 'running' AND s.chosen LIKE 'error:%' THEN s.failure END, output_digest = m.output, note = m.note, changed = pg_current_xact_id(),
 			chosen = CASE WHEN m.state = 'queued' THEN '' ELSE s.chosen END,
 			attempt = s.attempt + CASE WHEN m.slice IS NOT NULL THEN 1 ELSE 0 END,
 			earlier_tries = CASE WHEN m.slice IS NOT NULL THEN s.attempt ELSE s.earlier_tries END,
