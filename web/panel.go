@@ -23,6 +23,8 @@ type panelView struct {
 	Output  *engine.Preview
 	Charges []ledger.Charge
 	Review  *review.Detail
+	Lineage *engine.Lineage      // nil where it was not asked for, or there is none
+	Reused  *engine.ReusedOrigin // whose result was taken over
 }
 
 // readPanel reads the panel that was asked for, by the id of the step or of its
@@ -51,8 +53,26 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 		panel.Review = &detail
 	}
 	if p.Step.Kind == pipeline.KindAI && r.v.maySeeMoney() {
-		panel.Charges, err = ledger.ChargesOfStep(ctx, tx, ledger.StepRunID(p.Step.ID))
+		if panel.Charges, err = ledger.ChargesOfStep(ctx, tx, ledger.StepRunID(p.Step.ID)); err != nil {
+			return err
+		}
 	}
+	return panel.readOrigin(ctx, tx)
+}
+
+// readOrigin reads where the result comes from, on the page of the step.
+func (p *panelView) readOrigin(ctx context.Context, tx tenants.Tx) error {
+	var err error
+	step := p.Passage.Step
+	if from := step.ReusedFrom; !from.IsZero() {
+		if p.Reused, err = engine.ReusedFrom(ctx, tx, from); err != nil {
+			return err
+		}
+	}
+	if p.r.Chosen == "" || step.State.Open() || step.Output.IsZero() {
+		return nil
+	}
+	p.Lineage, err = p.r.v.s.Engine.LineageOf(ctx, tx, p.r.View.Run.ID, step.ID)
 	return err
 }
 
@@ -95,7 +115,7 @@ func (p *panelView) component() *ui.Panel {
 	if p.r.Chosen != "" {
 		panel.Close = p.r.base() + p.r.query()
 	}
-	for _, fold := range []ui.Fold{p.reviewFold(), p.failureFold(), p.resultFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
+	for _, fold := range []ui.Fold{p.reviewFold(), p.failureFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
 		if fold.Title != "" {
 			panel.Folds = append(panel.Folds, fold)
 		}
@@ -113,6 +133,9 @@ func (p *panelView) says() ui.Sentence {
 		return ui.Words("It has not begun yet.")
 	}
 	out := p.news(c)
+	if p.Reused != nil {
+		out = append(append(append(out, ui.Plain(" ")), p.r.reusedWords(*p.Reused)...), ui.Plain("."))
+	}
 	if step.Note != "" {
 		out = append(out, ui.Plain(" "), ui.Name(sentenceEnd(sentenceCase(step.Note))))
 	}

@@ -87,6 +87,7 @@
 // cancel.go and giveup.go (what ends a run from outside), retry.go with reopen.go,
 // reopen_rows.go and decide_renew.go, skip.go and answer.go (what people do to a run, each
 // planned by a pure function that its page asks first), read.go with read_view.go,
-// read_group.go and read_part.go (what pages ask), operate.go and watch_findings.go (what
+// read_group.go, read_part.go, read_versions.go and read_lineage.go with lineage_trace.go
+// and lineage_reads.go (what pages ask), operate.go and watch_findings.go (what
 // operators ask).
 package engine
