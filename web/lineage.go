@@ -118,17 +118,19 @@ func (l lineageView) inputWords(ref expr.Ref) ui.Sentence {
 func (l lineageView) made(o engine.Origin, reads []engine.Read, field string) ui.Sentence {
 	from := l.readWords(reads)
 	var out ui.Sentence
-	switch o.Node.Kind() {
-	case pipeline.KindAI:
+	switch kind := o.Node.Kind(); {
+	case o.Row.Caught():
+		out = from.behind([2]string{"It failed, and was handled by ", "It failed, and this was taken instead"})
+	case kind == pipeline.KindAI:
 		out = l.answered(o, from)
-	case pipeline.KindReview:
+	case kind == pipeline.KindReview:
 		out = l.reviewed(o, from, field)
-	case pipeline.KindEvent:
+	case kind == pipeline.KindEvent:
 		out = l.came(o)
-	case pipeline.KindEach:
+	case kind == pipeline.KindEach:
 		out = append(ui.Words(ui.Plural(int64(o.Parts), "item", "items")+" gave results. Read for the list, and for its first item: "), or(from, "nothing")...)
 	default:
-		out = from.behind(madeWords[o.Node.Kind()])
+		out = from.behind(madeWords[kind])
 	}
 	if o.Reused != nil {
 		out = append(append(out, ui.Plain(". ")), l.r.reusedWords(*o.Reused)...)
@@ -284,6 +286,8 @@ func (l lineageView) oneRead(one engine.Read) ui.Sentence {
 		return ui.Words("the item’s place in the list")
 	case "round":
 		return ui.Words("the number of the round")
+	case "error":
+		return ui.Words("what had failed")
 	case "run":
 		return ui.Words("what is known of the run")
 	}

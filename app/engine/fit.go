@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"strings"
 
 	"tollgate/app/pipeline"
 )
@@ -70,14 +69,14 @@ func (f *fitting) note(t Trace) {
 	list := listOf{t.StepID, t.List}
 	if !IsPart(t.Kind) {
 		f.begun[t.StepID] = true
+		if t.Chosen.HandlesError() {
+			f.handled = append(f.handled, t.StepID)
+		}
 		node := f.from.Node(t.StepID)
-		if node == nil || node.Child(t.Chosen) == nil || t.Chosen == "" {
+		if node == nil || t.Chosen == "" || node.Child(t.Chosen) == nil {
 			return
 		}
 		list.key = t.Chosen
-		if strings.HasPrefix(string(t.Chosen), "error:") {
-			f.handled = append(f.handled, t.StepID)
-		}
 	}
 	f.lists[list] = f.lists[list] || t.Ended
 }

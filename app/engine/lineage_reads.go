@@ -81,8 +81,8 @@ func (t *tracer) sources(row StepRun, field string) ([]source, error) {
 	if node == nil {
 		return nil, nil
 	}
-	if list := node.Child(row.Chosen); list != nil && strings.HasPrefix(string(row.Chosen), "error:") {
-		return t.lastOf(list.Nodes, t.within(row))
+	if row.Caught() {
+		return t.caughtSources(row, node)
 	}
 	outside := at(node, t.frameOf(row))
 	switch node.Kind() {
@@ -149,13 +149,23 @@ func (t *tracer) lastOf(list []*pipeline.Node, in *frame) ([]source, error) {
 	return []source{{row: row}}, nil
 }
 
+// caughtSources are those of a step that failed: the steps that handled it, or none where
+// a value was taken or a person asked.
+func (t *tracer) caughtSources(row StepRun, node *pipeline.Node) ([]source, error) {
+	list := node.Child(row.Chosen)
+	if list == nil {
+		return nil, nil
+	}
+	return t.lastOf(list.Nodes, t.within(row))
+}
+
 // gave is what a part gave: its formula, read behind its steps, or their last output.
 func (t *tracer) gave(part StepRunID, formula *expr.Formula, list []*pipeline.Node) ([]source, error) {
 	in := t.within(t.rows[part])
 	if formula == nil {
 		return t.lastOf(list, in)
 	}
-	return []source{{refs: formula.Refs(), where: position{in, len(list)}}}, nil
+	return []source{{refs: formula.Refs(), where: position{in: in, before: len(list)}}}, nil
 }
 
 // loopSources are those of the round that a loop went on with; how often it went round is
@@ -171,7 +181,7 @@ func (t *tracer) loopSources(row StepRun, loop *pipeline.CompiledRepeat, field s
 	}
 	var out []source
 	if field != "best" {
-		out = append(out, source{refs: loop.Until.Refs(), where: position{t.within(t.rows[round]), len(loop.Steps)}})
+		out = append(out, source{refs: loop.Until.Refs(), where: position{in: t.within(t.rows[round]), before: len(loop.Steps)}})
 	}
 	if field == "rounds" || field == "reason" {
 		return out, nil

@@ -128,11 +128,14 @@ func TestLineageFollowsValuesThroughFrames(t *testing.T) {
 			[]string{"x < steps.ins.x=ins", "y < steps.way.case=way", "ins < input.n", "way < input.n"}},
 		"all branches": {[]string{parallel("both", lane("one", setTo("l", "input.n"), "steps.l.x"), lane("two", setTo("r", "2"), "")), setTo("after", "steps.both.combined")}, "after", -1,
 			[]string{"x < steps.both.combined=both", "both < steps.l.x=l@0 steps.r=r@1", "l@0 < input.n", "r@1 < "}},
+		"a failure that steps handled": {[]string{`{"id": "a", "name": "a", "kind": "set", "with": {"values": [{"name": "x", "formula": "1 / (input.n - 2)"}]},
+			"on_error": [{"do": "steps", "steps": [` + setTo("mend", "input.n + size(error.message)") + `]}]}`, setTo("after", "steps.a.x")}, "after", -1,
+			[]string{"x < steps.a.x=a", "a < steps.mend=mend", "mend < error.message input.n"}},
 		"a mail": {[]string{setTo("a", "input.n"), sendTo("send", "k{{ steps.a.x }}@example.com")}, "send", -1,
 			[]string{"to < steps.a.x=a", "subject < steps.a.x=a", "message_id < steps.a.x=a", "a < input.n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := h.awaitEnd(h.start(h.publish(flow("1", c.steps...)), `{"n": 2, "list": [10, 20, 30]}`))
+			p := h.awaitEnd(h.start(h.publish(under3(flow("1", c.steps...))), `{"n": 2, "list": [10, 20, 30]}`))
 			require.Equal(t, engine.RunCompleted, p.Run.State, "%+v", p.Run.Failure)
 			require.Equal(t, strings.Join(c.want, "\n"), story(h.lineage(p.Run.ID, rowOf(t, p, c.of, c.turn).ID)))
 		})
