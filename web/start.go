@@ -99,29 +99,31 @@ func (s *Server) startRun(v *visit) error {
 		return err
 	}
 	view := startView{v: v, Key: v.FormValue(formKeyName), Form: form, Sample: v.FormValue(sampleFileTag) != ""}
-	var run engine.Run
-	var before bool
+	var hand trigger.ByHand
+	var now time.Time
 	err = v.inTx(func(ctx context.Context, tx tenants.Tx) error {
+		now = tx.Now
 		if err := view.read(ctx, tx, id); err != nil {
 			return err
 		}
-		hand, problems := view.start(id)
-		if view.Problems = problems; len(problems) > 0 {
-			return nil
-		}
-		run, err = hand.Start(ctx, tx, s.Engine)
-		before = tx.Now.Sub(run.CreatedAt) > doubleClick
-		return err
+		hand, view.Problems = view.start(id)
+		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case len(view.Problems) > 0:
+	}
+	if len(view.Problems) > 0 {
 		v.saved = false
 		frame := v.frame("Error: "+ui.Plural(int64(len(view.Problems)), "thing", "things")+" to fix", inPipelines)
 		frame.Narrow = true
 		return v.page(http.StatusUnprocessableEntity, frame, startBody(view))
-	case before:
+	}
+	run, err := hand.StartNow(v.ctx(), v.me.Tenant.ID, s.Engine)
+	if err != nil {
+		v.saved = false
+		return err
+	}
+	if now.Sub(run.CreatedAt) > doubleClick {
 		return v.redirect(v.path("runs", run.ID.String()) + "?again=1")
 	}
 	return v.redirect(v.path("runs", run.ID.String()))

@@ -68,9 +68,7 @@ func (f *flowRows) queueItems(b *tenants.Batch, tenant tenants.ID) {
 // queueSlices adds the statements about slices, which come last.
 func (f *flowRows) queueSlices(b *tenants.Batch, tenant tenants.ID) {
 	f.moved.queue(b, tenant)
-	for _, one := range f.born {
-		queueSlice(b, tenant, one)
-	}
+	queueSlices(b, tenant, f.born)
 	for n, list := range f.over {
 		b.Queue(`DELETE FROM slices WHERE tenant_id = $1 AND window_id = $2 AND id <> $3`, tenant, list.list, f.keeping[n])
 	}

@@ -70,11 +70,13 @@ type Engine struct {
 	ends        chan struct{} // tells that a run ended for which another may be queued
 	waiting     atomic.Pointer[waiters]
 	openRuns    openRuns
+	starts      *joiner[*starting]
 }
 
 // New makes an engine.
 func New(config Config) *Engine {
 	e := &Engine{Config: config, nudges: make(chan struct{}, 1), ends: make(chan struct{}, 1)}
+	e.starts = newJoiner(e.startTogether, startsTogether)
 	e.waiting.Store(&waiters{})
 	return e
 }

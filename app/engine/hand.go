@@ -51,7 +51,7 @@ func (h Hand) doneBefore(ctx context.Context, tx tenants.Tx, run RunID) (bool, e
 		return false, nil
 	}
 	batch := &tenants.Batch{}
-	queueKeyLock(batch, tx.Tenant, h.Key)
+	queueKeyLocks(batch, tx.Tenant, h.Key)
 	if err := tx.Send(ctx, batch); err != nil {
 		return false, fmt.Errorf("wait for a form that was sent twice: %w", err)
 	}

@@ -60,12 +60,15 @@ func oneRun(ctx context.Context, tx tenants.Tx, where string, args ...any) (Run,
 	return run, nil
 }
 
-func scanRun(row pgx.CollectableRow) (Run, error) {
+func scanRun(row pgx.CollectableRow) (Run, error) { return scanRunBehind(row) }
+
+// scanRunBehind reads a run that comes behind other columns.
+func scanRunBehind(row pgx.CollectableRow, before ...any) (Run, error) {
 	var r Run
 	var input, result, failure []byte
-	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
+	err := row.Scan(append(before, &r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
-		&r.Reopened, &r.Origin, &r.OriginStep)
+		&r.Reopened, &r.Origin, &r.OriginStep)...)
 	if err != nil {
 		return r, err
 	}

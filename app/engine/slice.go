@@ -23,22 +23,36 @@ type slice struct {
 	paused    bool  // its run pauses
 }
 
-// queueSlice makes a slice, ready for a slot. But for the statement that takes events it
+// queueSlices makes slices, ready for a slot. But for the statement that takes events it
 // is the only way in which slices come into being; whoever makes one nudges the pump once
 // that is committed.
-func queueSlice(b *tenants.Batch, tenant tenants.ID, s slice) {
+func queueSlices(b *tenants.Batch, tenant tenants.ID, born []slice) {
+	if len(born) == 0 {
+		return
+	}
+	var ids []SliceID
+	var runs []RunID
+	var steps, windows []StepRunID
+	var waits []WaitID
+	var semantics []int
+	var priorities []int16
+	var paused []bool
+	for _, s := range born {
+		ids, runs, steps, windows = append(ids, s.id), append(runs, s.run), append(steps, s.step), append(windows, s.window)
+		waits, semantics, priorities, paused = append(waits, s.wait), append(semantics, s.semantics), append(priorities, s.priority), append(paused, s.paused)
+	}
 	b.Queue(`
 		INSERT INTO slices (tenant_id, id, run_id, step_run_id, wait_id, window_id, state, semantics, priority)
-		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $9 THEN 'paused' ELSE 'ready' END, $7, $8)`,
-		tenant, s.id, s.run, s.step, s.wait, s.window, s.semantics, s.priority, s.paused)
+		SELECT $1, n.id, n.run_id, n.step_run_id, n.wait_id, n.window_id, CASE WHEN n.paused THEN 'paused' ELSE 'ready' END, n.semantics, n.priority
+		FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::int[], $8::smallint[], $9::bool[])
+			AS n (id, run_id, step_run_id, wait_id, window_id, semantics, priority, paused)`,
+		tenant, ids, runs, steps, waits, windows, semantics, priorities, paused)
 }
 
-// addSlices is queueSlice in an open transaction.
+// addSlices is queueSlices in an open transaction.
 func (e *Engine) addSlices(ctx context.Context, tx tenants.Tx, born ...slice) error {
 	batch := &tenants.Batch{}
-	for _, s := range born {
-		queueSlice(batch, tx.Tenant, s)
-	}
+	queueSlices(batch, tx.Tenant, born)
 	if err := tx.Send(ctx, batch); err != nil {
 		return fmt.Errorf("make slices: %w", err)
 	}

@@ -202,8 +202,9 @@ func QueueLive(b *tenants.Batch, tenant tenants.ID, id ID) *Live {
 	return live
 }
 
-// QueueRunNumber counts a new run of the pipeline: its number is the pipeline's count of
-// runs. The row stays locked until the transaction ends, so it is asked for late.
-func QueueRunNumber(b *tenants.Batch, tenant tenants.ID, id ID) {
-	b.Guarded(`UPDATE pipelines SET run_count = run_count + 1 WHERE tenant_id = $1 AND id = $2 RETURNING 1`, tenant, id)
+// QueueRunNumbers counts so many new runs of the pipeline: their numbers are the last of
+// the pipeline's count of runs. The row stays locked until the transaction ends, so it is
+// asked for late.
+func QueueRunNumbers(b *tenants.Batch, tenant tenants.ID, id ID, runs int) {
+	b.Guarded(`UPDATE pipelines SET run_count = run_count + $3 WHERE tenant_id = $1 AND id = $2 RETURNING 1`, tenant, id, runs)
 }

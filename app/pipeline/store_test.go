@@ -142,7 +142,7 @@ func TestAnotherTenantGetsNothing(t *testing.T) {
 	}))
 	require.True(t, tenants.IsLostRace(stranger.in(func(ctx context.Context, tx tenants.Tx) error {
 		batch := &tenants.Batch{}
-		pipeline.QueueRunNumber(batch, tx.Tenant, id)
+		pipeline.QueueRunNumbers(batch, tx.Tenant, id, 1)
 		return tx.Send(ctx, batch)
 	})))
 	require.NoError(t, stranger.in(func(ctx context.Context, tx tenants.Tx) error {
@@ -207,7 +207,7 @@ func TestRunsAreNumberedWithoutGaps(t *testing.T) {
 	for want := int64(1); want <= 3; want++ {
 		require.NoError(t, h.in(func(ctx context.Context, tx tenants.Tx) error {
 			batch := &tenants.Batch{}
-			pipeline.QueueRunNumber(batch, tx.Tenant, id)
+			pipeline.QueueRunNumbers(batch, tx.Tenant, id, 1)
 			require.NoError(t, tx.Send(ctx, batch))
 			counted, err := pipeline.ByID(ctx, tx, id)
 			require.EqualValues(t, want, counted.Runs)

@@ -11,7 +11,9 @@ import (
 
 // Starter begins runs; *engine.Engine is one.
 type Starter interface {
+	// Start begins a run in the caller's transaction, StartNow in one of its own.
 	Start(ctx context.Context, tx tenants.Tx, request engine.StartRequest) (engine.Started, error)
+	StartNow(ctx context.Context, tenant tenants.ID, request engine.StartRequest) (engine.Started, error)
 }
 
 // ByHand is a start from a form.
@@ -42,19 +44,28 @@ func (h ByHand) Earlier(ctx context.Context, tx tenants.Tx) (engine.Run, error) 
 	return engine.RunByKey(ctx, tx, h.key())
 }
 
-// Start begins the run, or finds the one that this form began before.
+// Start begins the run in the caller's transaction, or finds the one that this form began
+// before.
 func (h ByHand) Start(ctx context.Context, tx tenants.Tx, starter Starter) (engine.Run, error) {
 	if !FitsAsKey(h.FormKey) {
 		return engine.Run{}, ErrNoFormKey
 	}
-	started, err := starter.Start(ctx, tx, engine.StartRequest{
-		Pipeline: h.Pipeline, Input: h.Input, Files: h.Files, Sample: h.Sample, By: h.By.User.ID,
-		Key: h.key(),
-	})
-	if err != nil || started.Before {
-		return started.Run, err
+	started, err := starter.Start(ctx, tx, h.request())
+	return started.Run, err
+}
+
+// StartNow is Start in a transaction of its own. A started run is durable.
+func (h ByHand) StartNow(ctx context.Context, tenant tenants.ID, starter Starter) (engine.Run, error) {
+	if !FitsAsKey(h.FormKey) {
+		return engine.Run{}, ErrNoFormKey
 	}
-	return started.Run, tenants.Audit(ctx, tx, tenants.Entry{
-		Actor: tenants.ByMember(h.By), Action: "run.started", Target: tenants.Target{Kind: "run", ID: started.Run.ID},
-	})
+	started, err := starter.StartNow(ctx, tenant, h.request())
+	return started.Run, err
+}
+
+func (h ByHand) request() engine.StartRequest {
+	return engine.StartRequest{
+		Pipeline: h.Pipeline, Input: h.Input, Files: h.Files, Sample: h.Sample, By: h.By.User.ID, Actor: tenants.ByMember(h.By),
+		Key: h.key(),
+	}
 }
