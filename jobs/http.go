@@ -84,6 +84,9 @@ func (c *httpCall) secretNames() []string {
 
 // open reads the secrets and the file that the call needs; a reply says what is missing.
 func (c *httpCall) open(ctx context.Context) *engine.Reply {
+	if len(c.secretNames()) == 0 && c.input.File == nil {
+		return nil
+	}
 	c.secrets = map[string]tenants.OpenedSecret{}
 	missing := ""
 	err := c.db.InTx(ctx, c.call.Tenant, func(ctx context.Context, tx tenants.Tx) error {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"slices"
-	"time"
 
 	"tollgate/app/pipeline"
 )
@@ -47,7 +46,7 @@ func (d *decider) failedTry() error {
 	if acted, err := d.unsureTry(node); acted || err != nil {
 		return err
 	}
-	pause, another := nextTry(node, d.step.Attempt-d.step.EarlierTries, d.outcome)
+	pause, another := nextTry(d.program.Document().Semantics, node, d.step.Attempt-d.step.EarlierTries, d.outcome)
 	if !another {
 		d.tellUnsure(node)
 		return d.fail()
@@ -174,56 +173,6 @@ func (d *decider) catchGroup(group *frame, how *handling, failure Failure, close
 func (d *decider) bears(part *frame) bool {
 	return part.row.Kind == KindItem ||
 		part.row.Kind == KindLane && d.program.Node(part.row.StepID).Parallel().WaitFor == pipeline.WaitFirst
-}
-
-// Pauses between tries where the step says nothing.
-const (
-	defaultTries = 5
-	firstPause   = 2 * time.Second
-	longestPause = time.Minute
-)
-
-// LongestAsked is how long another side may ask us to wait; beyond that a step fails.
-const LongestAsked = 10 * time.Minute
-
-// nextTry says whether a failed try is followed by another, and after which pause. The
-// pauses double; the other side's wish counts where it is longer, within a bound.
-func nextTry(node *pipeline.Node, attempt int, out outcome) (time.Duration, bool) {
-	tries, first, longest := defaultTries, firstPause, longestPause
-	retryable := out.retryable
-	if retry := node.Step.Retry; retry != nil {
-		tries = retry.Attempts
-		if retry.First != nil {
-			first = time.Duration(*retry.First)
-		}
-		if retry.Longest != nil {
-			longest = time.Duration(*retry.Longest)
-		}
-		retryable = retryable && listed(retry.On, out.failure.Class)
-	}
-	if call := node.HTTP(); call != nil && call.Sends && out.unsure {
-		retryable = true // the step says to repeat it, or to look it up, which comes with the next try
-		if call.LookUp != nil {
-			tries = max(tries, 2)
-		}
-	}
-	if !retryable || attempt >= tries || out.retryAfter > LongestAsked {
-		return 0, false
-	}
-	pause := first
-	for n := 1; n < attempt && pause < longest; n++ {
-		pause *= 2
-	}
-	return max(min(pause, longest), out.retryAfter), true
-}
-
-func listed(classes []string, class string) bool {
-	for _, c := range classes {
-		if c == class {
-			return true
-		}
-	}
-	return len(classes) == 0
 }
 
 func callsOutside(kind pipeline.Kind) bool {

@@ -210,7 +210,7 @@ func TestPausesBetweenTries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.out.failure = &Failure{Class: "overloaded"}
-			pause, another := nextTry(&pipeline.Node{Step: &pipeline.Step{Retry: tc.retry}}, tc.attempt, tc.out)
+			pause, another := nextTry(2, &pipeline.Node{Step: &pipeline.Step{Retry: tc.retry}}, tc.attempt, tc.out)
 			require.Equal(t, tc.another, another)
 			require.Equal(t, tc.pause, pause)
 		})

@@ -147,6 +147,22 @@ func TestTimeLimit(t *testing.T) {
 	require.NoError(t, res.Body.Close())
 }
 
+// TestOtherProtocol: an answer that leaves HTTP would give its caller the bare line.
+func TestOtherProtocol(t *testing.T) {
+	t.Parallel()
+	client, server := setup(t, Config{Timeout: time.Minute}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "x")
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	})
+	res, err := get(t, client, server.URL)
+	require.NoError(t, err)
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.Empty(t, body)
+	require.NoError(t, res.Body.Close())
+}
+
 func TestCallerLeaves(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})

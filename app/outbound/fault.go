@@ -14,7 +14,7 @@ type Kind string
 // The kinds of errors.
 const (
 	KindBadAddress  Kind = "bad_address" // the URL is not one that may be called
-	KindRefused     Kind = "refused"     // the address is private, local or reserved
+	KindRefused     Kind = "refused"     // what the name points at is private, local or reserved
 	KindUnreachable Kind = "unreachable" // no such name, or nobody answers there
 	KindInsecure    Kind = "insecure"    // the other side's certificate is not in order
 	KindRedirect    Kind = "redirect"    // a redirect that is not followed

@@ -88,6 +88,10 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, explain(host, err, wire.Sent())
 	}
+	if res.StatusCode == http.StatusSwitchingProtocols {
+		_ = res.Body.Close() // it is the bare line, which no limit of time ends
+		res.Body = http.NoBody
+	}
 	if res.ContentLength > g.maxBody {
 		_ = res.Body.Close()
 		cancel()

@@ -47,7 +47,7 @@ func checkHost(host string) *Error {
 	addr, err := netip.ParseAddr(host)
 	if err == nil {
 		if !Public(addr) {
-			return &Error{Kind: KindRefused, Message: "The address " + host + " is private or reserved and cannot be called."}
+			return badAddress("The address " + host + " is private or reserved and cannot be called.")
 		}
 		return nil
 	}
