@@ -254,6 +254,9 @@ func (e *Engine) keepAdmitting(ctx context.Context, looks bool) {
 func (e *Engine) admitAndSettle(ctx context.Context, settle bool) error {
 	ctx, cancel := context.WithTimeout(ctx, passLimit)
 	defer cancel()
+	if _, err := e.FollowChildren(ctx); err != nil {
+		return err
+	}
 	if _, err := e.AdmitQueued(ctx); err != nil || !settle {
 		return err
 	}

@@ -55,6 +55,22 @@ type openWait struct {
 	wait Wait
 }
 
+// startChild starts a run of another pipeline.
+type startChild struct {
+	run      RunID
+	step     StepRunID
+	stepID   string
+	pipeline pipeline.ID
+	version  int // 0: the one that is live
+	input    []byte
+	waits    bool
+}
+
+// sendEvent sends an event inside the workspace.
+type sendEvent struct {
+	event Event
+}
+
 // openReview asks people; the wait for it is a change of its own.
 type openReview struct {
 	step  StepRunID
@@ -143,6 +159,8 @@ func (fork) isChange()         {}
 func (moveSlice) isChange()    {}
 func (endWindow) isChange()    {}
 func (cancelBelow) isChange()  {}
+func (startChild) isChange()   {}
+func (sendEvent) isChange()    {}
 
 func (insertStep) isChange() {}
 func (moveStep) isChange()   {}

@@ -213,6 +213,8 @@ func init() {
 		pipeline.KindHTTP:     (*decider).beginCall,
 		pipeline.KindWait:     (*decider).beginWait,
 		pipeline.KindEvent:    (*decider).beginEvent,
+		pipeline.KindChild:    (*decider).beginChild,
+		pipeline.KindEmit:     (*decider).beginEmit,
 		pipeline.KindStop:     (*decider).beginStop,
 		pipeline.KindRepeat:   (*decider).beginRepeat,
 		pipeline.KindEach:     (*decider).beginEach,

@@ -65,6 +65,24 @@ var catchStories = map[string]flowStory{
 		forEach("all", `"items": "input.list", "at_once": 1`, handled(mailTo("send"), `{"do": "steps", "steps": [`+calc("x", "item * 2")+`]}`)),
 		func(s *simulation) { s.enter(); s.refuse("send"); s.reply("send"); s.refuse("send") },
 	},
+	"run of another pipeline": {
+		box("sub", "pipeline", `{"pipeline": "01890000-0000-7000-8000-000000000001", "input": [{"name": "a", "formula": "input.n"}], "wait": true}`) + ", " + calc("behind", "steps.sub.result.x"),
+		func(s *simulation) { s.enter(); s.woken("sub", `{"run":"r","result":{"x":1}}`) },
+	},
+	"run of another pipeline that fails": {
+		handled(box("sub", "pipeline", `{"pipeline": "01890000-0000-7000-8000-000000000001", "wait": true}`), `{"classes": ["on_hold"], "do": "steps", "steps": [`+calc("note", "error.name + error.message")+`]}`),
+		func(s *simulation) {
+			s.enter()
+			row := s.waitingRows()[0]
+			out := outcome{kind: failed, failure: &Failure{Class: "on_hold", Raised: true, Message: "Hold."}}
+			s.wakeAt(row, out)
+			s.tell("sub is told of a failure", row, out)
+		},
+	},
+	"fire and forget": {
+		box("sub", "pipeline", `{"pipeline": "01890000-0000-7000-8000-000000000001"}`) + ", " + box("tell", "emit", `{"name": "paid", "key": "o-{{ input.n }}", "data": [{"name": "sum", "formula": "input.n * 2"}]}`) + ", " + calc("behind", "steps.sub.run + steps.tell.event"),
+		func(s *simulation) { s.enter(); s.settleDown() },
+	},
 	"stop while handling": {
 		handled(sides("p", ``, side("a", person("a1")), side("b", calc("b1", "1 / 0"))), `{"do": "steps", "steps": [`+box("end", "stop", `{"message": "Enough."}`)+`]}`),
 		func(s *simulation) { s.enter() },

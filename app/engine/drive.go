@@ -77,7 +77,7 @@ func (w *Worker) Drive(ctx context.Context, args DriveSlice, job Job) error {
 // run's place among those of its pipeline.
 func (d *drive) ended(ctx context.Context) error {
 	d.roomMade()
-	if d.program != nil && d.program.Document().Concurrency != nil {
+	if d.program != nil && d.program.Document().Concurrency != nil || !d.run.Parent.IsZero() {
 		d.nudgeQueue()
 	}
 	return d.settlePause(context.WithoutCancel(ctx))
@@ -188,6 +188,10 @@ func barsFrom(err error, decided decision) (bars, bool) {
 	if capped, ok := ledger.AsCapReached(err); ok {
 		return bars{capped: map[string]string{decided.next.node.ID(): capped.String()}}, true
 	}
+	var refused *refusedStep
+	if errors.As(err, &refused) {
+		return bars{failed: map[string]Failure{refused.stepID: refused.failure}}, true
+	}
 	failure := Failure{Class: ClassNobody, Message: "Nobody may decide this review: the people it asks are not members, or only the person who started the run. Somebody else who may decide must join the workspace."}
 	switch {
 	case errors.Is(err, review.ErrNobodyToAsk):
@@ -222,9 +226,15 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		return d.worker.commits.do(d.tenant, c)
 	}
 	return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
+		if err := d.locksFirst(ctx, tx, decision.changes); err != nil {
+			return err
+		}
 		batch := &tenants.Batch{}
 		c.queue(batch)
 		if err := tx.Send(ctx, batch); err != nil {
+			return err
+		}
+		if err := d.reachOut(ctx, tx, decision.changes); err != nil {
 			return err
 		}
 		if err := d.openReviews(ctx, tx, decision.changes); err != nil {
@@ -244,8 +254,11 @@ func (c *commitment) asks() bool {
 		if settle, ok := entry.(settle); ok {
 			return settle.abandoned != nil
 		}
-		_, review := entry.(openReview)
-		return review
+		switch entry.(type) {
+		case openReview, startChild, sendEvent:
+			return true
+		}
+		return false
 	}) || c.cancels()
 }
 

@@ -17,7 +17,7 @@ type EventID = tenants.IDOf[Event]
 
 // Event is something that happened outside and that runs may wait for.
 type Event struct {
-	ID       EventID
+	ID       EventID // zero: made when it is sent
 	Name     string
 	Key      string // tells the events of one name apart, such as an order's number; may be empty
 	Data     []byte // JSON of at most MaxEvent bytes

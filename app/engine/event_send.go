@@ -38,7 +38,9 @@ func (e *Engine) SendEvent(ctx context.Context, tx tenants.Tx, event Event) (Sen
 	if err != nil {
 		return Sent{}, err
 	}
-	event.ID = tenants.NewID[Event]()
+	if event.ID.IsZero() {
+		event.ID = tenants.NewID[Event]()
+	}
 	sent, err := e.record(ctx, tx, event)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return sentBefore(ctx, tx, event)

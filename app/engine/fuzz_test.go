@@ -126,6 +126,9 @@ func (p *shaper) step(depth int, seen []string, inside int) (kind, with string, 
 		kind, with = p.group(depth, seen, inside)
 		return kind, with, false
 	}
+	if p.handles && p.r.IntN(5) == 0 {
+		return p.outward()
+	}
 	switch p.r.IntN(9) {
 	case 0, 1, 2:
 		return "set", fmt.Sprintf(`{"values": [{"name": "x", "formula": %q}]}`, p.number(seen, inside)), true
@@ -144,6 +147,14 @@ func (p *shaper) step(depth int, seen []string, inside int) (kind, with string, 
 		return "stop", []string{`{}`, `{"outcome": "raise", "exception": "on_hold", "message": "Hold."}`}[p.r.IntN(2)], false
 	}
 	return "ai", `{"models": ["practice/standard"], "instructions": "Answer.", "prompt": "{{ input.n }}"}`, false
+}
+
+// outward makes a step that reaches other runs.
+func (p *shaper) outward() (kind, with string, values bool) {
+	if p.r.IntN(2) == 0 {
+		return "emit", `{"name": "paid", "key": "{{ input.n }}", "data": [{"name": "x", "formula": "input.n / (input.n - 3)"}]}`, false
+	}
+	return "pipeline", fmt.Sprintf(`{"pipeline": "01890000-0000-7000-8000-000000000001", "input": [{"name": "n", "formula": "input.n"}], "wait": %v}`, p.r.IntN(3) > 0), false
 }
 
 func (p *shaper) group(depth int, seen []string, inside int) (kind, with string) {
@@ -206,6 +217,10 @@ func (s *simulation) randomWake(r *rand.Rand, row *StepRun) {
 	switch {
 	case wait.Kind == WaitRetry || wait.Kind == WaitCap:
 		s.wakeAt(row, outcome{kind: again}).callInput = []byte(`{"models":["practice/standard"],"prompt":"1","max_tokens":10}`)
+	case wait.Kind == WaitChild && r.IntN(3) > 0:
+		s.wakeAt(row, outcome{kind: done, output: []byte(`{"run":"r","result":{"x":1}}`)})
+	case wait.Kind == WaitChild:
+		s.wakeAt(row, outcome{kind: failed, failure: &Failure{Class: "on_hold", Raised: true, Message: "Hold."}})
 	case wait.Kind == WaitTime:
 		s.wakeAt(row, outcome{kind: done})
 	case r.IntN(5) == 0:

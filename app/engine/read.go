@@ -22,7 +22,7 @@ const runQuery = `
 const (
 	runColumns = `r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
-		r.reopened, r.origin_run, r.origin_step`
+		r.reopened, r.origin_run, r.origin_step, r.parent_run, r.parent_step_run, r.root_run, r.depth`
 	runJoins = `JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id LEFT JOIN users u ON u.id = r.started_by`
 )
 
@@ -68,7 +68,7 @@ func scanRunBehind(row pgx.CollectableRow, before ...any) (Run, error) {
 	var input, result, failure []byte
 	err := row.Scan(append(before, &r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
-		&r.Reopened, &r.Origin, &r.OriginStep)...)
+		&r.Reopened, &r.Origin, &r.OriginStep, &r.Parent, &r.ParentStep, &r.Root, &r.Depth)...)
 	if err != nil {
 		return r, err
 	}

@@ -198,6 +198,10 @@ func (s *simulation) describe(entry change) string {
 
 func (s *simulation) describeSlice(entry change) string {
 	switch c := entry.(type) {
+	case startChild:
+		return fmt.Sprintf("  start a run for %s with %s, waits: %v", s.stepOf(c.step), c.input, c.waits)
+	case sendEvent:
+		return fmt.Sprintf("  send the event %q %q with %s", c.event.Name, c.event.Key, c.event.Data)
 	case fork:
 		return fmt.Sprintf("  fork at %s", s.stepOf(c.at))
 	case moveSlice:

@@ -20,6 +20,7 @@ type StartRequest struct {
 	By       tenants.UserID        // zero where nobody started it by hand
 	Actor    tenants.Actor         // who the audit log names; without a kind nothing is written there
 	Key      string                // a second start with the same key is the same run
+	id       RunID                 // of a run that a step starts; zero: made when it is added
 }
 
 // ErrNotLive tells that the pipeline has no published version to run.

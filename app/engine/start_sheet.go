@@ -41,7 +41,10 @@ func newStartSheet(tx tenants.Tx) *startSheet { return &startSheet{tx: tx} }
 // add takes a run up, with all that belongs to it. Its id is made here: behind the lock of
 // its pipeline, where that has a limit, so that ids have the order of starts.
 func (s *startSheet) add(one *starting, how entry) error {
-	id := tenants.NewID[Run]()
+	id := one.id
+	if id.IsZero() {
+		id = tenants.NewID[Run]()
+	}
 	s.starts = append(s.starts, one)
 	s.ids, s.pipelines, s.versions = append(s.ids, id), append(s.pipelines, one.Pipeline), append(s.versions, one.version.Number)
 	s.names, s.states, s.priorities = append(s.names, one.name), append(s.states, string(how.state)), append(s.priorities, one.priority())

@@ -103,9 +103,6 @@ func (c *checker) step(n *Node) {
 		c.blocks(n, "with", "its settings are those of another kind. Set it up anew as “%s”.", s.Kind.Title())
 		return
 	}
-	if !s.Kind.Runnable() {
-		c.blocks(n, "kind", "“%s” can be drawn up but not run by this version of the product. Remove the step, or wait for a version that runs it.", s.Kind.Title())
-	}
 	c.byKind(n)
 	c.settings(n)
 	for _, slot := range s.With.slots() {

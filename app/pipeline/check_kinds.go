@@ -5,6 +5,8 @@ import (
 	"net/mail"
 	"regexp"
 	"strings"
+
+	"tollgate/tenants"
 )
 
 // byKind checks what only the step's kind knows, but for formulas and texts.
@@ -38,7 +40,7 @@ func (c *checker) byKind(n *Node) {
 	case *HTTP:
 		c.http(n, w)
 	case *Child:
-		if w.Pipeline == "" || w.Version < 0 {
+		if _, err := tenants.ParseID[Pipeline](w.Pipeline); err != nil || w.Version < 0 {
 			c.blocks(n, "with.pipeline", "it does not say which pipeline to run. Choose one.")
 		}
 		c.values(n, "with.input", "the input", w.Input)

@@ -103,7 +103,6 @@ func TestCheckNamesPlaceAndFix(t *testing.T) {
 		"no values":     {docWith(`{"id":"c","name":"C","kind":"set","with":{"values":[]}}`), "it computes nothing yet. Add a value."},
 		"empty formula": {docWith(valueOf("c", " ")), "“v” has no value yet."},
 		"stop":          {docWith(`{"id":"end","name":"End","kind":"stop","with":{}}`, setStep), "warning calc : Step 2 “Calc”: it is never reached, because Step 1 “End” ends the run before it."},
-		"not runnable":  {docWith(`{"id":"w","name":"W","kind":"emit","with":{"name":"paid"}}`), "blocks w kind: Step 1 “W”: “Send an event” can be drawn up but not run by this version"},
 		"loop limits":   {docWith(`{"id":"r","name":"R","kind":"repeat","with":{"steps":[` + setStep + `],"until":"true","max_rounds":0,"max_cost":0,"max_time":"1h","at_limit":"fail"}}`), "it may run 0 rounds. Choose from 1 to 1000."},
 		"tries":         {docWith(strings.Replace(setStep, `"kind"`, `"retry":{"attempts":99},"kind"`, 1)), "it is to be tried 99 times. Choose from 1 to 20."},
 

@@ -135,6 +135,10 @@ func (c *compiler) config(n *Node) any {
 		return c.wait(w)
 	case *Event:
 		return c.event(w)
+	case *Child:
+		return c.child(w)
+	case *Emit:
+		return &CompiledEmit{Name: w.Name, Key: c.optional(w.Key), Data: c.values(w.Data)}
 	case *Stop:
 		return c.stop(w)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tollgate/app/expr"
+	"tollgate/tenants"
 )
 
 // maybe is nil for a formula that is not there.
@@ -55,6 +56,14 @@ func (c *compiler) event(w *Event) *CompiledEvent {
 		out.Deadline = time.Duration(*w.Deadline)
 	}
 	return out
+}
+
+func (c *compiler) child(w *Child) *CompiledChild {
+	id, err := tenants.ParseID[Pipeline](w.Pipeline)
+	if err != nil {
+		c.keep(err)
+	}
+	return &CompiledChild{Pipeline: id, Version: w.Version, Input: c.values(w.Input), Wait: w.Wait}
 }
 
 func (c *compiler) stop(w *Stop) *CompiledStop {

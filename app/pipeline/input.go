@@ -53,7 +53,16 @@ func DecodeInput(fields []Field, data []byte) ([]byte, []StoredFile, []FieldProb
 	return p.finish(p.fit(Field{Name: "", Label: "Input", Type: TypeRecord, Required: true, Fields: fields}, "", v))
 }
 
+// HandOnInput is DecodeInput for a record that one run hands to another: its files are
+// stored already and go as they are.
+func HandOnInput(fields []Field, record any) ([]byte, []FieldProblem) {
+	p := inputParser{handsOn: true}
+	data, _, problems := p.finish(p.fit(Field{Label: "Input", Type: TypeRecord, Required: true, Fields: fields}, "", record))
+	return data, problems
+}
+
 type inputParser struct {
+	handsOn  bool // files are stored already
 	form     Form
 	files    []StoredFile
 	problems []FieldProblem

@@ -21,29 +21,28 @@ const (
 	KindStop     Kind = "stop"
 )
 
-// kindFacts is what the room knows about a kind: the words people read, an empty
-// configuration to decode into, and whether this build can run it.
+// kindFacts is what the room knows about a kind: the words people read, and an empty
+// configuration to decode into.
 type kindFacts struct {
-	title    string
-	empty    func() Config
-	runnable bool
+	title string
+	empty func() Config
 }
 
 var kinds = map[Kind]kindFacts{
-	KindAI:       {"Ask AI", func() Config { return &AI{} }, true},
-	KindReview:   {"Ask a person", func() Config { return &Review{} }, true},
-	KindBranch:   {"Decide", func() Config { return &Branch{} }, true},
-	KindRepeat:   {"Repeat until", func() Config { return &Repeat{} }, true},
-	KindEach:     {"Do for each at once", func() Config { return &Each{} }, true},
-	KindParallel: {"Do side by side", func() Config { return &Parallel{} }, true},
-	KindWait:     {"Wait until", func() Config { return &Wait{} }, true},
-	KindEvent:    {"Wait for an event", func() Config { return &Event{} }, true},
-	KindHTTP:     {"Get or send data", func() Config { return &HTTP{} }, true},
-	KindEmail:    {"Send an e-mail", func() Config { return &Email{} }, true},
-	KindSet:      {"Change data", func() Config { return &Set{} }, true},
-	KindChild:    {"Run another pipeline", func() Config { return &Child{} }, false},
-	KindEmit:     {"Send an event", func() Config { return &Emit{} }, false},
-	KindStop:     {"Stop", func() Config { return &Stop{} }, true},
+	KindAI:       {"Ask AI", func() Config { return &AI{} }},
+	KindReview:   {"Ask a person", func() Config { return &Review{} }},
+	KindBranch:   {"Decide", func() Config { return &Branch{} }},
+	KindRepeat:   {"Repeat until", func() Config { return &Repeat{} }},
+	KindEach:     {"Do for each at once", func() Config { return &Each{} }},
+	KindParallel: {"Do side by side", func() Config { return &Parallel{} }},
+	KindWait:     {"Wait until", func() Config { return &Wait{} }},
+	KindEvent:    {"Wait for an event", func() Config { return &Event{} }},
+	KindHTTP:     {"Get or send data", func() Config { return &HTTP{} }},
+	KindEmail:    {"Send an e-mail", func() Config { return &Email{} }},
+	KindSet:      {"Change data", func() Config { return &Set{} }},
+	KindChild:    {"Run another pipeline", func() Config { return &Child{} }},
+	KindEmit:     {"Send an event", func() Config { return &Emit{} }},
+	KindStop:     {"Stop", func() Config { return &Stop{} }},
 }
 
 // Kinds lists every kind in the order in which a builder is offered them.
@@ -56,9 +55,6 @@ func Kinds() []Kind {
 
 // Known reports whether k is a kind of the document.
 func (k Kind) Known() bool { _, ok := kinds[k]; return ok }
-
-// Runnable reports whether this build can execute steps of kind k.
-func (k Kind) Runnable() bool { return kinds[k].runnable }
 
 // Title is what people read for k, such as "Ask AI"; an unknown kind is its own title.
 func (k Kind) Title() string {

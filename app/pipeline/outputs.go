@@ -40,9 +40,19 @@ func ownOutputs(s Step) []Field {
 	case *HTTP:
 		return named("status", "headers", "body")
 	case *Child:
-		return named("run", "result")
+		return childOutputs(c)
+	case *Emit:
+		return named("event")
 	}
 	return nil
+}
+
+// childOutputs know the result only of a run that was waited for.
+func childOutputs(c *Child) []Field {
+	if c.Wait {
+		return named("run", "result")
+	}
+	return named("run")
 }
 
 func named(names ...string) []Field {

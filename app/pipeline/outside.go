@@ -21,7 +21,7 @@ type Child struct {
 	Wait     bool    `json:"wait,omitempty"`
 }
 
-// Emit sends an event inside the workspace.
+// Emit sends an event inside the workspace. Its output holds "event", the event's id.
 type Emit struct {
 	Name string  `json:"name"`
 	Key  string  `json:"key,omitempty"` // text that the waiting side must match

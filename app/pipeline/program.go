@@ -138,6 +138,12 @@ func (n *Node) Wait() *CompiledWait { c, _ := n.config.(*CompiledWait); return c
 // Event is the compiled configuration of an "event" step; nil for other kinds.
 func (n *Node) Event() *CompiledEvent { c, _ := n.config.(*CompiledEvent); return c }
 
+// Starts is the compiled configuration of a "pipeline" step; nil for other kinds.
+func (n *Node) Starts() *CompiledChild { c, _ := n.config.(*CompiledChild); return c }
+
+// Emit is the compiled configuration of an "emit" step; nil for other kinds.
+func (n *Node) Emit() *CompiledEmit { c, _ := n.config.(*CompiledEmit); return c }
+
 // Stop is the compiled configuration of a "stop" step; nil for other kinds.
 func (n *Node) Stop() *CompiledStop { c, _ := n.config.(*CompiledStop); return c }
 

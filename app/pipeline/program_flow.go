@@ -58,6 +58,21 @@ type CompiledEvent struct {
 	OnDeadline DeadlineAction
 }
 
+// CompiledChild is a Child configuration.
+type CompiledChild struct {
+	Pipeline ID
+	Version  int // 0: the one that is live when the step begins
+	Input    []CompiledValue
+	Wait     bool
+}
+
+// CompiledEmit is an Emit configuration.
+type CompiledEmit struct {
+	Name string
+	Key  *expr.Text // nil: no key
+	Data []CompiledValue
+}
+
 // CompiledStop is a Stop configuration with its defaults filled in.
 type CompiledStop struct {
 	Outcome   StopOutcome
