@@ -26,6 +26,10 @@ race: ## Test engine, jobs, ledger and tenants with the race detector
 races: ## Try each race between people, deadlines and steps a thousand times
 	TOLLGATE_RACES=1000 go test ./app/engine -count=1 -timeout 2h -v -run Rac
 
+.PHONY: tree
+tree: ## Cancel a tree of 3 levels of runs, 1,001 in all, with calls in flight
+	TOLLGATE_TREE=50 go test ./app/engine -count=1 -v -run TestCancelGoesDownATreeOfRuns
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser and rule for a minute
 	@for target in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \

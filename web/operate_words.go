@@ -49,6 +49,12 @@ var stuckTexts = map[engine.StuckKind]stuckText{
 		mended: "A wait without a time ends at once. An answer that did not reach its run is not made up.",
 		advice: "This is a defect of ours. Send us the run’s number. Where a review is over, cancel the run and start it again.",
 	},
+	engine.StuckLostChild: {
+		title:  "A step waited for a run that was over",
+		seen:   "The run that a step had started has ended, and the step was not told.",
+		mended: "The step was told how that run ended, and its own run went on.",
+		advice: "This is a defect of ours. Send us the numbers of both runs and the log around the time.",
+	},
 	engine.StuckSlotLeaked: {
 		title:  "A slot was taken, and nobody used it",
 		seen:   "A branch counted as under way, though its run has ended, or its worker is one that nobody knows.",

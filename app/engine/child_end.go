@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -67,6 +68,7 @@ func (e *Engine) follow(ctx context.Context, query, what string, do func(context
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", what, err)
 	}
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] }) // others go through them, too
 	lanes := make(chan childOf, len(found))
 	for _, one := range found {
 		lanes <- one
@@ -116,6 +118,26 @@ func (e *Engine) tellParent(ctx context.Context, tx tenants.Tx, one childOf) err
 		return err
 	}
 	return nil
+}
+
+// tellAgain wakes a step that waits for a run which is over, or is not there.
+func (e *Engine) tellAgain(ctx context.Context, tx tenants.Tx, step StepRunID) error {
+	child, err := oneRun(ctx, tx, `r.tenant_id = $1 AND r.parent_step_run = $2 ORDER BY r.id DESC LIMIT 1`, tx.Tenant, step)
+	if errors.Is(err, ErrNoRun) {
+		return e.wake(ctx, tx, waking{step: step, state: "done", failure: &Failure{Class: ClassInternal,
+			Message: "The run that this step waited for is not there. This is a defect of Tollgate's; start the run again."}})
+	}
+	if err != nil {
+		return err
+	}
+	if !child.State.Final() {
+		return errStale
+	}
+	woken, err := childOutcome(ctx, tx, child)
+	if err != nil {
+		return err
+	}
+	return e.wake(ctx, tx, woken)
 }
 
 // childOutcome is what a run that has ended means for the step that started it.

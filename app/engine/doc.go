@@ -52,6 +52,13 @@
 // are rows inside, whatever kind the step is. Such a row belongs to no slice, counts for no
 // list, and ends well with what was done; a failure in there goes on outwards.
 //
+// # Runs of runs
+//
+// A step may start a run of another pipeline: its row, the wait for it and the new run are
+// one commit (child_start.go). The end of that run, or of the wait, concerns the other run
+// only behind its own commit, in a transaction of its own (child_end.go), so that a tree
+// is cancelled from the top downwards and no two runs are locked against each other.
+//
 // # Slots
 //
 // A slice is born ready, without a job. The pump gives ready slices slots and jobs: to
@@ -70,12 +77,12 @@
 //     that is about to carry it on. The watchdog finds whatever breaks this.
 //   - Outside calls happen between commits, never inside one, and carry a key that is
 //     the same for each try.
-//   - Locks are taken in one order: the keys of events, the pipeline (by whatever starts
+//   - Locks are taken in one order: the keys of events, the tree of runs that start each other, the pipeline (by whatever starts
 //     its runs), run (shared for steps, exclusive for the run's own state), step runs,
 //     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
-// rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, decide_catch.go, and for groups frame.go, scope.go, locate.go,
+// rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, decide_catch.go, decide_child.go, and for groups frame.go, scope.go, locate.go,
 // decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
 // commit.go, commit_flow.go and commit_catch.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),

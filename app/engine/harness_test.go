@@ -85,9 +85,21 @@ func (h *house) workUntilStopped() func() {
 
 func (h *house) startWork() (*engine.Worker, func()) {
 	h.t.Helper()
+	return h.startWorkWith(20)
+}
+
+// workWith starts a working process with so many slots, stopped with the test.
+func (h *house) workWith(slots int) {
+	h.t.Helper()
+	_, stop := h.startWorkWith(slots)
+	h.t.Cleanup(stop)
+}
+
+func (h *house) startWorkWith(slots int) (*engine.Worker, func()) {
+	h.t.Helper()
 	worker := h.engine.NewWorker(h.t.Name())
 	process, err := jobs.Start(h.t.Context(), jobs.Config{
-		DB: h.db.DB, Worker: worker, Outbox: h.outbox, Slices: 20, Patience: 5 * time.Second, Log: h.log,
+		DB: h.db.DB, Worker: worker, Outbox: h.outbox, Slices: slots, Patience: 5 * time.Second, Log: h.log,
 	})
 	require.NoError(h.t, err)
 	return worker, func() { require.NoError(h.t, process.Stop(context.Background())) }

@@ -46,6 +46,12 @@ var stuckQueries = []struct {
 			AND CASE WHEN w.kind IN ('time', 'retry') THEN w.due_at IS NULL
 				WHEN w.kind = 'review' THEN NOT EXISTS (SELECT 1 FROM reviews v
 					WHERE v.tenant_id = w.tenant_id AND v.step_run_id = w.step_run_id AND v.state = 'open') END`},
+	{StuckLostChild, `
+		SELECT w.tenant_id, w.run_id, NULL::uuid, 0::bigint, NULL::bigint, w.step_run_id
+		FROM waits w JOIN runs r ON r.tenant_id = w.tenant_id AND r.id = w.run_id AND r.state = 'running'
+		WHERE w.state = 'open' AND w.kind = 'child' AND w.opened_at < now() - $1::interval AND $2::uuid IS NOT NULL
+			AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.tenant_id = w.tenant_id AND c.parent_step_run = w.step_run_id
+				AND (c.ended_at IS NULL OR c.ended_at > now() - $1::interval))`},
 	{StuckSlotLeaked, `
 		SELECT s.tenant_id, s.run_id, s.id, s.fence, s.job_id, NULL::uuid
 		FROM slices s JOIN runs r ON r.tenant_id = s.tenant_id AND r.id = s.run_id

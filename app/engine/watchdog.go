@@ -29,6 +29,8 @@ const (
 	StuckNoStep StuckKind = "no_step"
 	// StuckNoWaker: a wait is open, and nothing would ever close it.
 	StuckNoWaker StuckKind = "no_waker"
+	// StuckLostChild: a step waits for a run that is over, or was never there.
+	StuckLostChild StuckKind = "lost_child"
 	// StuckSlotLeaked: a slice counts as under way, with no worker or no open run behind it.
 	StuckSlotLeaked StuckKind = "slot_leaked"
 	// StuckJobOrphaned: a job counts as running, and its slice has moved on without it.
@@ -139,6 +141,8 @@ func (w *Worker) repair(ctx context.Context, f Stuck) error {
 		return w.serve(ctx, f)
 	case StuckJobOrphaned:
 		return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error { return w.endJob(ctx, tx, f.Job) })
+	case StuckLostChild:
+		return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error { return w.tellAgain(ctx, tx, f.Step) })
 	case StuckNoWaker:
 		return w.DB.InTx(ctx, f.Tenant, func(ctx context.Context, tx tenants.Tx) error { return w.wakeLost(ctx, tx, f) })
 	}
