@@ -39,6 +39,9 @@ func things(s *site, in workspace) map[string]string {
 		found["id"] = mails[0].ID.String()
 		sent, err := s.engine.SendEvent(ctx, tx, engine.Event{Name: "secret plan", Data: []byte("1"), Sender: "Secret plan"})
 		found["event"] = sent.Event.ID.String()
+		secret, secretErr := tenants.AddSecret(ctx, tx, s.web.vault, tenants.NewSecretValue{Name: "Secret plan", Value: "secret topic"}, in.people[tenants.Owner])
+		require.NoError(s.t, secretErr)
+		found["secret"] = secret.String()
 		return err
 	})
 	return found

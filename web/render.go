@@ -10,6 +10,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"tollgate/tenants"
 	"tollgate/web/ui"
 )
 
@@ -69,6 +70,9 @@ func (v *visit) frame(title string, here section) ui.Layout {
 		user.Links = []ui.Link{{Text: "Switch person", Href: signInThen(v.here()), Icon: ui.IconPeople}}
 	}
 	user.Links = append(user.Links, ui.Link{Text: "Quotas", Href: v.path("settings", "quotas"), Icon: ui.IconSettings})
+	if v.me.Role.May(tenants.ManageWorkspace) {
+		user.Links = append(user.Links, ui.Link{Text: "Secrets", Href: v.path("secrets"), Icon: ui.IconLock})
+	}
 	if v.s.operates(v.me.User.Email) {
 		user.Links = append(user.Links, ui.Link{Text: "Operations", Href: operatePath, Icon: ui.IconStuck})
 	}

@@ -35,6 +35,15 @@ func (s *Server) routes() []route {
 
 		get(workspacePath+"/settings/quotas", "quota.show", may(tenants.Read), s.quotasPage),
 
+		// Secrets that steps use by name.
+		get(workspacePath+"/secrets", "secret.list", may(tenants.ManageWorkspace), s.secretsPage),
+		get(workspacePath+"/secrets/add", "secret.ask", may(tenants.ManageWorkspace), s.addSecretPage),
+		post(workspacePath+"/secrets/add", "secret.add", may(tenants.ManageWorkspace), s.addSecret),
+		get(workspacePath+"/secrets/:secret", "secret.show", may(tenants.ManageWorkspace), s.secretPage),
+		post(workspacePath+"/secrets/:secret", "secret.replace", may(tenants.ManageWorkspace), s.replaceSecret),
+		get(workspacePath+"/secrets/:secret/delete", "secret.ask_delete", may(tenants.ManageWorkspace), s.deleteSecretPage),
+		post(workspacePath+"/secrets/:secret/delete", "secret.delete", may(tenants.ManageWorkspace), s.deleteSecret),
+
 		// Templates.
 		get(workspacePath+"/templates", "template.list", may(tenants.Read), s.templatesPage),
 		get(workspacePath+"/templates/:slug", "template.show", may(tenants.Read), s.templatePage),

@@ -62,6 +62,7 @@ type Local struct {
 // Server is the pages of the product.
 type Server struct {
 	Config
+	vault    tenants.Vault
 	origin   string // of BaseURL
 	host     string // of BaseURL
 	clock    func() time.Time
@@ -85,8 +86,12 @@ func New(config Config) (*Server, error) {
 	case config.DB == nil || config.Engine == nil || config.Reviews == nil || config.Outbox == nil || config.Log == nil:
 		return nil, errors.New("the pages need a database, an engine, the reviews, an outbox and a log")
 	}
+	vault, err := tenants.NewVault(config.Secret)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		Config: config, origin: base.Scheme + "://" + base.Host, host: base.Host, clock: time.Now,
+		Config: config, vault: vault, origin: base.Scheme + "://" + base.Host, host: base.Host, clock: time.Now,
 		sessions: newSessions(config.DB, config.Secure), origins: http.NewCrossOriginProtection(), paces: paceOfForms(),
 	}
 	if err := s.origins.AddTrustedOrigin(s.origin); err != nil {
