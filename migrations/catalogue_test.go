@@ -201,6 +201,7 @@ var systemGrants = map[string]string{
 	"pipelines":         "SELECT",                         // ticks that go through all tenants' runs
 	"pipeline_versions": "SELECT",
 	"runs":              "SELECT",
+	"step_results":      "SELECT (expires_at, tenant_id)",
 	"step_runs":         "SELECT",
 	"waits":             "SELECT",
 	"slices":            "SELECT, UPDATE (crowded, dispatched_at, state)",        // giving slots

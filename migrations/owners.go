@@ -30,6 +30,8 @@ var Owners = map[string]string{
 	"watch_findings":      "app/engine",
 	"events":              "app/engine",
 	"event_uses":          "app/engine",
+	"step_results":        "app/engine",
+	"fresh_runs":          "app/engine",
 	"run_moves":           "app/engine",
 
 	"caps":     "billing/ledger",

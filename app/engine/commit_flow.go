@@ -13,6 +13,7 @@ type flowRows struct {
 	caught   catchMoves
 	begun    itemBegins
 	items    []insertedItems
+	kept     keptResults
 	released []SliceID
 	born     []slice
 	moved    sliceMoves
@@ -30,6 +31,8 @@ func (f *flowRows) add(c *commitment, entry change, values *valueRows) {
 		f.begun.ids, f.begun.slices = append(f.begun.ids, entry.id), append(f.begun.slices, c.slice)
 	case insertItems:
 		f.items = append(f.items, insertedItems{c.run, entry, digestsOf(c.run, entry, values)})
+	case keepResult:
+		f.kept.add(entry)
 	case releaseItems:
 		f.released = append(f.released, c.slice)
 	case fork:
@@ -56,6 +59,7 @@ func (f *flowRows) queueRows(b *tenants.Batch, tenant tenants.ID, worker WorkerI
 
 // queueItems adds the rows of new lists, once the rows of their groups are there.
 func (f *flowRows) queueItems(b *tenants.Batch, tenant tenants.ID) {
+	f.kept.queue(b, tenant)
 	for _, i := range f.items {
 		b.Queue(`
 			INSERT INTO step_runs (tenant_id, id, run_id, parent_id, step_id, kind, list, turn, state, input_digest)

@@ -70,9 +70,10 @@ func decide(m moment) decision {
 type decider struct {
 	moment
 	decision
-	vars  expr.Scope         // what the formulas that are read now see
-	fresh map[StepRunID]bool // frames that this decision began
-	ends  *frame             // the frame in which the slice goes on, where it does
+	vars  expr.Scope          // what the formulas that are read now see
+	fresh map[StepRunID]bool  // frames that this decision began
+	made  map[Digest]*earlier // the result that this decision keeps, for what it begins
+	ends  *frame              // the frame in which the slice goes on, where it does
 }
 
 func (d *decider) add(c change) {
@@ -162,6 +163,7 @@ func (d *decider) finish() error {
 func (d *decider) endWell() error {
 	d.add(d.ended(StepDone))
 	d.addMoney()
+	d.keepOutput()
 	group := d.frames(d.groups)
 	row := *d.step
 	row.State = StepDone

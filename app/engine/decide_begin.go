@@ -57,6 +57,12 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 	if failure != nil {
 		return d.failBegin(node, group, *failure)
 	}
+	if found, err := d.earlierOf(node, input); found != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return d.takeOver(node, group, input, found)
+	}
 	row := d.newRow(node, group, StepRunning)
 	reservation, failure := d.reserve(node, row, input)
 	if failure != nil {

@@ -70,7 +70,7 @@ func newScope(run Run, input []byte) (scope, error) {
 	}
 	return scope{
 		input: decoded, run: facts, found: map[place]*found{}, values: map[Digest]any{}, items: map[StepRunID]any{},
-		spent: map[StepRunID]int64{}, turns: map[StepRunID][]turn{}, last: map[StepRunID]int{},
+		spent: map[StepRunID]int64{}, turns: map[StepRunID][]turn{}, last: map[StepRunID]int{}, earlier: map[Digest]earlierLook{},
 	}, nil
 }
 

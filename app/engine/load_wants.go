@@ -39,6 +39,8 @@ func (d *drive) loadOne(ctx context.Context, tx tenants.Tx, w want) error {
 		d.scope.turns[w.row], err = turnsOf(ctx, tx, w.row)
 	case wantLast:
 		d.scope.last[w.row], err = lastTurn(ctx, tx, w.row)
+	case wantEarlier:
+		d.scope.earlier[w.digest], err = d.lookForEarlier(ctx, tx, w)
 	case wantZone:
 		d.scope.zone, err = zoneOf(ctx, tx)
 	}

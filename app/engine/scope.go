@@ -19,13 +19,14 @@ type scope struct {
 	input     any
 	run       map[string]any
 	found     map[place]*found
-	values    map[Digest]any       // outputs, by their digests
-	items     map[StepRunID]any    // values of items, by their rows
-	spent     map[StepRunID]int64  // what the calls inside a row have cost, in micro-USD
-	turns     map[StepRunID][]turn // the turns of a group that is joined
-	last      map[StepRunID]int    // the last round of a loop, from 0
-	zone      *time.Location       // the workspace's; nil until it was asked for
-	callInput []byte               // what the position's own call was given
+	values    map[Digest]any         // outputs, by their digests
+	items     map[StepRunID]any      // values of items, by their rows
+	spent     map[StepRunID]int64    // what the calls inside a row have cost, in micro-USD
+	turns     map[StepRunID][]turn   // the turns of a group that is joined
+	last      map[StepRunID]int      // the last round of a loop, from 0
+	zone      *time.Location         // the workspace's; nil until it was asked for
+	earlier   map[Digest]earlierLook // results that may be taken again
+	callInput []byte                 // what the position's own call was given
 }
 
 // place is where a row is found: a step in the frame around it, or a turn in its group.
@@ -70,18 +71,20 @@ type want struct {
 	place  place
 	row    StepRunID
 	digest Digest
+	within time.Duration // how old an earlier result may be
 }
 
 type wantKind int
 
 const (
-	wantRow   wantKind = iota // what stands at the place
-	wantValue                 // the value with the digest
-	wantItem                  // the value of the item in the row, which has the digest
-	wantSpent                 // what the calls inside the row have cost
-	wantTurns                 // the turns of the group in the row
-	wantLast                  // the last round of the loop in the row
-	wantZone                  // the workspace's zone
+	wantRow     wantKind = iota // what stands at the place
+	wantValue                   // the value with the digest
+	wantItem                    // the value of the item in the row, which has the digest
+	wantSpent                   // what the calls inside the row have cost
+	wantTurns                   // the turns of the group in the row
+	wantLast                    // the last round of the loop in the row
+	wantZone                    // the workspace's zone
+	wantEarlier                 // the result of a step that was asked what the digest says
 )
 
 // errMissing stops a decision that needs values which are not loaded yet.

@@ -16,6 +16,7 @@ type StartRequest struct {
 	Input    []byte                // JSON record of the input fields
 	Files    []pipeline.StoredFile // whose digests the input names
 	Sample   bool                  // the input is the pipeline's own sample
+	Fresh    bool                  // no step takes an earlier answer
 	Priority int16                 // within the tenant: 1, the most urgent, to 4; 0 means 2
 	By       tenants.UserID        // zero where nobody started it by hand
 	Actor    tenants.Actor         // who the audit log names; without a kind nothing is written there

@@ -30,10 +30,10 @@ type startSheet struct {
 	keys, endedBy    []string
 	endedAt          []*time.Time
 
-	values valueRows
-	born   []slice
-	audits []tenants.Entry
-	caps   tenants.Batch
+	values  valueRows
+	born    []slice
+	audits  []tenants.Entry
+	besides tenants.Batch // caps, and what is asked for of few runs
 }
 
 func newStartSheet(tx tenants.Tx) *startSheet { return &startSheet{tx: tx} }
@@ -64,7 +64,10 @@ func (s *startSheet) add(one *starting, how entry) error {
 			Actor: one.Actor, Action: "run.started", Target: tenants.Target{Kind: "run", ID: id},
 		})
 	}
-	return queueRunCap(&s.caps, id, one.version.Document)
+	if one.Fresh {
+		queueFresh(&s.besides, s.tx.Tenant, id)
+	}
+	return queueRunCap(&s.besides, id, one.version.Document)
 }
 
 // write adds the runs, reads them once more, and is empty again.
@@ -82,7 +85,7 @@ func (s *startSheet) write(ctx context.Context) error {
 	}
 	s.queueRuns(batch, counts)
 	s.values.queue(batch, s.tx.Tenant)
-	batch.QueuedQueries = append(batch.QueuedQueries, s.caps.QueuedQueries...)
+	batch.QueuedQueries = append(batch.QueuedQueries, s.besides.QueuedQueries...)
 	queueSlices(batch, s.tx.Tenant, s.born)
 	for _, entry := range s.audits {
 		if err := tenants.QueueAudit(batch, s.tx.Tenant, entry); err != nil {

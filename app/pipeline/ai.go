@@ -32,6 +32,7 @@ type AI struct {
 	OnRefusal    RefusalAction `json:"on_refusal,omitempty"`
 	IfMissing    MissingAction `json:"if_missing,omitempty"`
 	Reuse        bool          `json:"reuse,omitempty"`        // take an identical earlier answer
+	ReuseFor     *Duration     `json:"reuse_for,omitempty"`    // how old that may be; nil: DefaultReuse
 	KeepRequest  bool          `json:"keep_request,omitempty"` // store what was sent, too
 }
 

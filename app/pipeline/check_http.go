@@ -33,6 +33,13 @@ func (c *checker) http(n *Node, w *HTTP) {
 			c.blocks(n, fmt.Sprintf("with.success[%d]", i), "“%s” is no status of an answer. Write it like 201, or like 2xx for all that begin with 2.", shown(status))
 		}
 	}
+	c.reuse(n, w.Reuse, w.ReuseFor)
+	if w.Reuse && w.Sends() {
+		c.blocks(n, "with.reuse", "“%s” sends data, so it has to be called each time. Remove the reuse of earlier answers.", shown(w.Method))
+	}
+	if w.Reuse && w.Answer == AnswerFile {
+		c.blocks(n, "with.reuse", "an answer that is a file cannot be taken again. Read it as text or data, or remove the reuse of earlier answers.")
+	}
 	c.httpHeaders(n, w)
 	c.auth(n, w.Auth)
 	c.unsure(n, w)

@@ -80,6 +80,7 @@ var modelPattern = regexp.MustCompile(`^[a-z0-9-]{1,40}/[A-Za-z0-9._:/-]{1,100}$
 
 // What is missing blocks; what is only unusual is a tip.
 func (c *checker) ai(n *Node, w *AI) {
+	c.reuse(n, w.Reuse, w.ReuseFor)
 	if len(w.Models) == 0 {
 		c.blocks(n, "with.models", "no model is chosen. Choose one, or the practice model.")
 	}

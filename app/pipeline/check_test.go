@@ -81,7 +81,8 @@ func TestCheckNamesPlaceAndFix(t *testing.T) {
 		"file answer":     {docWith(strings.Replace(aiStep, `"name":"opt","type":"text"`, `"name":"opt","type":"file"`, 1)), "an AI cannot answer “opt” with a file."},
 		"tokens":          {docWith(strings.Replace(aiStep, `"instructions"`, `"max_tokens":-5,"instructions"`, 1)), "an answer of -5 tokens is not possible."},
 		"refusal":         {docWith(strings.Replace(aiStep, `"instructions"`, `"on_refusal":"pray","instructions"`, 1)), "“pray” cannot be used for on_refusal. Use one of: “fail”, “next_model”, “ask”."},
-		"reuse":           {docWith(strings.Replace(aiStep, `"instructions"`, `"reuse":true,"instructions"`, 1)), "blocks ask with.reuse: Step 1 “Ask”: taking an identical earlier answer cannot be run"},
+		"reuse too old":   {docWith(strings.Replace(aiStep, `"instructions"`, `"reuse":true,"reuse_for":"53w","instructions"`, 1)), "blocks ask with.reuse_for: Step 1 “Ask”: an earlier answer may be at most 365 days old"},
+		"reuse unmarked":  {docWith(strings.Replace(aiStep, `"instructions"`, `"reuse_for":"1d","instructions"`, 1)), "blocks ask with.reuse_for: Step 1 “Ask”: it says how old"},
 
 		"nobody asked":     {docWith(strings.Replace(reviewStep, `{"everyone":true}`, ``, 1)), "blocks ok with.people: Step 1 “Agree”: nobody is asked. Choose at least one person."},
 		"unclear person":   {docWith(strings.Replace(reviewStep, `{"everyone":true}`, `{"everyone":true,"role":"admin"}`, 1)), "person 1 is not clear."},

@@ -28,7 +28,7 @@ func compile(d Document) (*Program, error) {
 	p.roots, p.byID = t.roots, t.byID
 	c := compiler{}
 	for _, n := range t.all {
-		n.config = c.config(n)
+		n.config, n.Reuse = c.config(n), reuseOf(n.Step.With)
 		n.refs, c.refs = c.refs, nil
 		n.Catches = c.catches(n)
 	}
@@ -151,7 +151,7 @@ func (c *compiler) ai(w *AI) *CompiledAI {
 		Models: w.Models, Instructions: c.text(w.Instructions), Prompt: c.text(w.Prompt),
 		Answer: w.Answer, MaxTokens: w.MaxTokens, MaxCost: w.MaxCost,
 		OnRefusal: either(w.OnRefusal, RefusalFail), IfMissing: either(w.IfMissing, MissingFail),
-		Reuse: w.Reuse, KeepRequest: w.KeepRequest,
+		KeepRequest: w.KeepRequest,
 	}
 	if out.MaxTokens == 0 {
 		out.MaxTokens = DefaultAnswerTokens

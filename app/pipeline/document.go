@@ -28,7 +28,7 @@ func (d *Document) needs() int {
 }
 
 func (s *Step) needs() int {
-	if len(s.OnError) > 0 {
+	if len(s.OnError) > 0 || reuseOf(s.With) > 0 {
 		return 3
 	}
 	if mail, ok := s.With.(*Email); ok && len(mail.Attachments) > 0 {

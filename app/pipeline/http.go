@@ -55,8 +55,10 @@ type HTTP struct {
 	IdempotencyHeader string       `json:"idempotency_header,omitempty"` // empty: Idempotency-Key
 	MaxBytes          int64        `json:"max_bytes,omitempty"`          // of the answer; 0: MaxHTTPAnswer
 	IfUnsure          UnsureAction `json:"if_unsure,omitempty"`
-	LookUp            *LookUp      `json:"look_up,omitempty"` // with UnsureLookUp
-	Ask               []Person     `json:"ask,omitempty"`     // with UnsureAsk; nobody named: the owners and admins
+	LookUp            *LookUp      `json:"look_up,omitempty"`   // with UnsureLookUp
+	Reuse             bool         `json:"reuse,omitempty"`     // take an identical earlier answer; of calls that send nothing
+	ReuseFor          *Duration    `json:"reuse_for,omitempty"` // how old that may be; nil: DefaultReuse
+	Ask               []Person     `json:"ask,omitempty"`       // with UnsureAsk; nobody named: the owners and admins
 }
 
 // Param is one entry of an address's query.

@@ -51,6 +51,10 @@ const (
 	DefaultRounds   = 5
 	DefaultLoopCost = 1_000_000
 	DefaultLoopTime = Duration(time.Hour)
+	// DefaultReuse is how old an answer may be that is taken again where the step names no
+	// time, MaxReuse how old at most.
+	DefaultReuse = Duration(7 * 24 * time.Hour)
+	MaxReuse     = Duration(365 * 24 * time.Hour)
 	// DefaultAnswerTokens is asked of a model where the step names no number.
 	DefaultAnswerTokens = 2048
 )

@@ -57,6 +57,10 @@ type Node struct {
 
 	Catches []CompiledCatch // what is done about failures, in order
 
+	// Reuse is how old an identical earlier answer may be that is taken instead of doing
+	// the step; 0: the step is always done.
+	Reuse time.Duration
+
 	config any // the compiled configuration of the step's kind
 	refs   []expr.Ref
 }
@@ -163,7 +167,6 @@ type CompiledAI struct {
 	MaxCost      int64 // micro-USD; 0: only the caps bind
 	OnRefusal    RefusalAction
 	IfMissing    MissingAction
-	Reuse        bool
 	KeepRequest  bool
 }
 

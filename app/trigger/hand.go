@@ -22,6 +22,7 @@ type ByHand struct {
 	Input    []byte                // JSON record of the input fields
 	Files    []pipeline.StoredFile // whose digests the input names
 	Sample   bool                  // the input is the pipeline's own sample
+	Fresh    bool                  // no step takes an earlier answer
 	By       tenants.Membership
 	FormKey  string // given to the form when it was drawn; sending it again is the same start
 }
@@ -65,7 +66,7 @@ func (h ByHand) StartNow(ctx context.Context, tenant tenants.ID, starter Starter
 
 func (h ByHand) request() engine.StartRequest {
 	return engine.StartRequest{
-		Pipeline: h.Pipeline, Input: h.Input, Files: h.Files, Sample: h.Sample, By: h.By.User.ID, Actor: tenants.ByMember(h.By),
+		Pipeline: h.Pipeline, Input: h.Input, Files: h.Files, Sample: h.Sample, Fresh: h.Fresh, By: h.By.User.ID, Actor: tenants.ByMember(h.By),
 		Key: h.key(),
 	}
 }
