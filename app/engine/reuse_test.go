@@ -16,8 +16,8 @@ import (
 	"tollgate/tenants"
 )
 
-// asks is a document that asks a model, and then says how long its answer is.
-func asks(models, more, prompt string) string {
+// asksModel is a document that asks a model, and then says how long its answer is.
+func asksModel(models, more, prompt string) string {
 	return under3(flow("steps.ask.text", step("ask", "ai", fmt.Sprintf(`{"models": [%q], %s "instructions": "Say it", "prompt": %q}`, models, more, prompt)), setTo("after", "size(steps.ask.text)")))
 }
 
@@ -43,7 +43,7 @@ func TestAnIdenticalAnswerIsTakenAgain(t *testing.T) {
 	var count calls
 	h := build(t, parrot(&count))
 	h.work()
-	id := h.publish(asks("practice/standard", reusing, "n is {{ input.n }}"))
+	id := h.publish(asksModel("practice/standard", reusing, "n is {{ input.n }}"))
 	first := h.awaitEnd(h.start(id, `{"n": 1, "list": []}`))
 	require.Equal(t, `"n is 1, 1"`, h.result(first))
 	source := rowOf(t, first, "ask", -1)
@@ -64,11 +64,11 @@ func TestAnIdenticalAnswerIsTakenAgain(t *testing.T) {
 	require.Equal(t, source.CostMicros, lineage.Origins[0].Reused.CostMicros)
 	require.Equal(t, []string{"practice/standard"}, lineage.Origins[0].Models)
 
-	other := h.publish(asks("practice/standard", reusing, "n is {{ input.n }}"))
+	other := h.publish(asksModel("practice/standard", reusing, "n is {{ input.n }}"))
 	require.Equal(t, `"n is 1, 1"`, h.result(h.awaitEnd(h.start(other, `{"n": 1, "list": []}`))), "another pipeline that asks the same")
 	for name, differs := range map[string]string{
-		"another model": asks("openai/gpt-5.6-terra", reusing, "n is {{ input.n }}"), "a longer answer": asks("practice/standard", reusing+`"max_tokens": 99,`, "n is {{ input.n }}"),
-		"not marked": asks("practice/standard", "", "n is {{ input.n }}"), "another prompt": asks("practice/standard", reusing, "n was {{ input.n }}"),
+		"another model": asksModel("openai/gpt-5.6-terra", reusing, "n is {{ input.n }}"), "a longer answer": asksModel("practice/standard", reusing+`"max_tokens": 99,`, "n is {{ input.n }}"),
+		"not marked": asksModel("practice/standard", "", "n is {{ input.n }}"), "another prompt": asksModel("practice/standard", reusing, "n was {{ input.n }}"),
 	} {
 		p := h.awaitEnd(h.start(h.publish(differs), `{"n": 1, "list": []}`))
 		require.Zero(t, rowOf(t, p, "ask", -1).ReusedFrom, name)
@@ -83,7 +83,7 @@ func TestAnEarlierAnswerIsNotTaken(t *testing.T) {
 	var count calls
 	h := build(t, parrot(&count))
 	h.work()
-	id := h.publish(asks("practice/standard", reusing, "n is {{ input.n }}"))
+	id := h.publish(asksModel("practice/standard", reusing, "n is {{ input.n }}"))
 	result := func(run engine.RunID) string { return h.result(h.awaitEnd(run)) }
 	require.Equal(t, `"n is 1, 1"`, result(h.start(id, `{"n": 1, "list": []}`)))
 
@@ -96,7 +96,7 @@ func TestAnEarlierAnswerIsNotTaken(t *testing.T) {
 	require.Equal(t, `"n is 1, 2"`, result(fresh.Run.ID))
 	require.Equal(t, `"n is 1, 2"`, result(h.start(id, `{"n": 1, "list": []}`)), "the newest is taken")
 
-	briefly := h.publish(asks("practice/standard", `"reuse": true, "reuse_for": "1h",`, "n is {{ input.n }}"))
+	briefly := h.publish(asksModel("practice/standard", `"reuse": true, "reuse_for": "1h",`, "n is {{ input.n }}"))
 	_, err := h.super().Exec(t.Context(), `UPDATE step_results SET kept_at = kept_at - interval '2 hours', expires_at = expires_at - interval '2 hours'`)
 	require.NoError(t, err)
 	require.Equal(t, `"n is 1, 3"`, result(h.start(briefly, `{"n": 1, "list": []}`)), "too old for who asks")
@@ -111,7 +111,7 @@ func TestAnEarlierAnswerIsNotTaken(t *testing.T) {
 
 	ours, owner := h.tenant, h.owner
 	h.tenant, h.owner = h.db.Tenant(t)
-	theirs := h.publish(asks("practice/standard", reusing, "n is {{ input.n }}"))
+	theirs := h.publish(asksModel("practice/standard", reusing, "n is {{ input.n }}"))
 	require.Equal(t, `"n is 1, 5"`, result(h.start(theirs, `{"n": 1, "list": []}`)), "another workspace asks itself")
 	require.Equal(t, `"n is 1, 5"`, result(h.start(theirs, `{"n": 1, "list": []}`)))
 	h.tenant, h.owner = ours, owner
@@ -131,7 +131,7 @@ func TestTakingAnAnswerNeedsNoMoney(t *testing.T) {
 	var count calls
 	h := build(t, parrot(&count))
 	h.work()
-	failing := h.awaitEnd(h.start(h.publish(asks("practice/standard", reusing, "fail")), `{"n": 1, "list": []}`))
+	failing := h.awaitEnd(h.start(h.publish(asksModel("practice/standard", reusing, "fail")), `{"n": 1, "list": []}`))
 	require.Equal(t, engine.RunFailed, failing.Run.State)
 	require.Zero(t, h.count(`SELECT count(*) FROM step_results`))
 	ask := `{"models": ["practice/standard"], "reuse": true, "instructions": "Say it", "prompt": "twice"}`
