@@ -12,10 +12,11 @@ import (
 
 // cancelView asks before a run is cancelled, and says what that means.
 type cancelView struct {
-	v    *visit
-	Line engine.Line
-	News news
-	Sent int // mails that went out and stay out
+	v     *visit
+	Line  engine.Line
+	News  news
+	Sent  int // mails that went out and stay out
+	Below int // runs that it waits for
 }
 
 // cancelPage asks; only its form cancels.
@@ -47,6 +48,9 @@ func (c *cancelView) read(ctx context.Context, tx tenants.Tx, id engine.RunID) e
 		return err
 	}
 	c.News = all[0]
+	if c.Below, err = engine.AwaitedBelow(ctx, tx, id); err != nil {
+		return err
+	}
 	c.Sent, err = engine.SentMails(ctx, tx, id)
 	return err
 }
@@ -56,6 +60,9 @@ func (c cancelView) consequences() []ui.Row {
 	rows := []ui.Row{{Reason: append(ui.Sentence{ui.Plain("Now: ")}, c.News.sentence(c.v.now, c.v.zone())...)}}
 	if len(c.News.Asked) > 0 {
 		rows = append(rows, ui.Row{Reason: ui.Sentence{ui.Plain("Nobody is asked any more: the links that were sent to "), ui.Name(c.News.people("you", " and ")), ui.Plain(" say that no decision is needed.")}})
+	}
+	if c.Below > 0 {
+		rows = append(rows, ui.Row{Reason: ui.Words(ui.Plural(int64(c.Below), "run that it waits for is", "runs that it waits for are") + " cancelled with it, and whatever those wait for.")})
 	}
 	if c.Sent > 0 {
 		rows = append(rows, ui.Row{Reason: ui.Words(ui.Plural(int64(c.Sent), "e-mail that was sent stays", "e-mails that were sent stay") + " sent.")})

@@ -25,6 +25,10 @@ func tellFlow(program *pipeline.Program, node *pipeline.Node, money bool) string
 		return "Waits until a date that the run works out, then goes on."
 	case *pipeline.Event:
 		return tellEvent(program, with)
+	case *pipeline.Child:
+		return tellChild(with)
+	case *pipeline.Emit:
+		return tellEmit(program, with)
 	case *pipeline.Stop:
 		return tellStop(program, with)
 	}

@@ -139,6 +139,7 @@ func (p *panelView) says() ui.Sentence {
 	if step.Note != "" {
 		out = append(out, ui.Plain(" "), ui.Name(sentenceEnd(sentenceCase(step.Note))))
 	}
+	out = behind(out, p.r.childSentence(p.Passage))
 	if p.interrupted() {
 		out = append(out, ui.Plain(" A try was cut off, so the call was made again with the same key."))
 	}

@@ -20,24 +20,25 @@ import (
 // runView is one run, or one item, round or branch of it: the sentence, where its time
 // and money went, every step, and the panel of one of them.
 type runView struct {
-	v        *visit
-	Now      time.Time
-	News     news
-	View     engine.View
-	Passages []passage
-	Reviews  map[engine.StepRunID]review.Detail
-	Money    []runMoney // empty where she may not see it
-	Input    engine.Preview
-	Result   *engine.Preview
-	Findings []engine.Finding
-	Pauses   []tenants.Entry // who paused and resumed the run, newest first
-	Versions engine.Versions
-	Hands    []tenants.Entry // what else people did to it
-	Key      string          // of the form that pauses or resumes
-	Chosen   string          // id of the step whose panel is asked for
-	Panel    *panelView
-	TrueTime bool // waits are not folded
-	From     int  // first row of the timeline, if it has too many for one page
+	v         *visit
+	Now       time.Time
+	News      news
+	View      engine.View
+	Passages  []passage
+	Reviews   map[engine.StepRunID]review.Detail
+	Money     []runMoney // empty where she may not see it
+	Input     engine.Preview
+	Result    *engine.Preview
+	Findings  []engine.Finding
+	Pauses    []tenants.Entry // who paused and resumed the run, newest first
+	Versions  engine.Versions
+	Relatives engine.Relatives
+	Hands     []tenants.Entry // what else people did to it
+	Key       string          // of the form that pauses or resumes
+	Chosen    string          // id of the step whose panel is asked for
+	Panel     *panelView
+	TrueTime  bool // waits are not folded
+	From      int  // first row of the timeline, if it has too many for one page
 }
 
 // Bounds of one page.
@@ -96,6 +97,9 @@ func (r *runView) read(ctx context.Context, tx tenants.Tx, id engine.RunID, part
 		return err
 	}
 	r.Passages = passages(r.View, history)
+	if r.Relatives, err = engine.RelativesOf(ctx, tx, r.View.Run, r.View.Steps); err != nil {
+		return err
+	}
 	if err := r.readNews(ctx, tx); err != nil {
 		return err
 	}
@@ -329,6 +333,9 @@ func (r *runView) facts() ui.Facts {
 		{Label: "Version", Rich: r.versionFact()},
 		{Label: "Started", Value: started},
 		{Label: "Steps", Value: r.doneWords()},
+	}
+	if r.Relatives.Above != nil {
+		facts = append(facts, ui.Pair{Label: "Part of", Rich: r.aboveFact()})
 	}
 	if run.Sample {
 		facts = append(facts, ui.Pair{Label: "Data", Value: "Sample"})

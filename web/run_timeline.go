@@ -149,6 +149,10 @@ func (r *runView) because(p passage) ui.Sentence {
 		return r.partReason(p)
 	case p.Step == nil:
 		return nil
+	case p.Node.Kind() == pipeline.KindChild && !p.caught() && p.Step.State != engine.StepFailed:
+		return r.childSentence(p)
+	case p.Node.Kind() == pipeline.KindChild && !p.caught():
+		return behind(ui.Sentence{ui.Name(failureWords(p.Step.Failure))}, r.childSentence(p))
 	case p.caught() && p.Wait != nil:
 		return append(append(p.handledWords(), ui.Plain(" ")), r.askedAt(p)...)
 	case p.caught():
