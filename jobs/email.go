@@ -29,7 +29,11 @@ func (e Email) Call(ctx context.Context, call engine.Call) engine.Reply {
 	if err := json.Unmarshal(call.Input, &input); err != nil {
 		return engine.Reply{Failure: &engine.Failure{Class: engine.ClassInternal, Message: "The step's stored mail cannot be read."}}
 	}
-	sent, err := e.Outbox.SendStep(ctx, e.DB, call.Tenant, call.Run, call.StepRun, step(input))
+	files, err := e.attachments(ctx, call, input.Attachments)
+	if err != nil {
+		return mailReply(err)
+	}
+	sent, err := e.Outbox.SendStep(ctx, e.DB, call.Tenant, call.Run, call.StepRun, step(input, files))
 	if err != nil {
 		return mailReply(err)
 	}
@@ -40,8 +44,28 @@ func (e Email) Call(ctx context.Context, call engine.Call) engine.Reply {
 	return engine.Reply{Output: output, Note: mailNote(sent)}
 }
 
-func step(input engine.EmailInput) mail.Step {
-	out := mail.Step{To: addresses(input.To), CC: addresses(input.CC), Subject: input.Subject, Text: input.Body}
+// attachments reads the files that go with a mail. Only those of the run itself can.
+func (e Email) attachments(ctx context.Context, call engine.Call, refs []engine.FileRef) ([]mail.Attachment, error) {
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	var files []mail.Attachment
+	err := e.DB.InTx(ctx, call.Tenant, func(ctx context.Context, tx tenants.Tx) error {
+		files = nil
+		for _, ref := range refs {
+			content, err := runFile(ctx, tx, call.Run, ref)
+			if err != nil {
+				return err
+			}
+			files = append(files, mail.Attachment{Name: ref.Name, Type: ref.Type, Size: int64(len(content)), Digest: ref.Digest, Data: content})
+		}
+		return nil
+	})
+	return files, err
+}
+
+func step(input engine.EmailInput, files []mail.Attachment) mail.Step {
+	out := mail.Step{Attachments: files, To: addresses(input.To), CC: addresses(input.CC), Subject: input.Subject, Text: input.Body}
 	if input.ReplyTo != "" {
 		out.ReplyTo = &mail.Address{Email: input.ReplyTo}
 	}
@@ -69,9 +93,12 @@ func mailNote(sent mail.SendResult) string {
 func mailReply(err error) engine.Reply {
 	var refused *mail.SendError
 	switch {
+	case errors.Is(err, engine.ErrNoValue):
+		return engine.Reply{Failure: &engine.Failure{Class: classBadMessage,
+			Message: "An attachment is no file of this run, so the mail was not sent. Pick a file of the input or of an earlier step."}}
 	case errors.Is(err, mail.ErrBadMessage):
 		return engine.Reply{Failure: &engine.Failure{Class: classBadMessage,
-			Message: "This mail cannot be sent as it is. Correct the step's addresses, subject or text.", Detail: err.Error()}}
+			Message: "This mail cannot be sent as it is. Correct the step's addresses, subject, text or attachments.", Detail: err.Error()}}
 	case errors.As(err, &refused) && refused.Permanent:
 		return engine.Reply{Failure: &engine.Failure{Class: classMailRefused, Message: refused.Message, Detail: err.Error()}}
 	case errors.As(err, &refused):

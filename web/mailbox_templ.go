@@ -144,6 +144,9 @@ func (p mailView) facts() []ui.Pair {
 	if p.Composed.ReplyTo != nil {
 		facts = append(facts, ui.Pair{Label: "Replies go to", Value: addressOf(*p.Composed.ReplyTo)})
 	}
+	for _, file := range p.Composed.Attachments {
+		facts = append(facts, ui.Pair{Label: "Attached", Value: file.Name + ", " + ui.Bytes(file.Size)})
+	}
 	return append(facts,
 		ui.Pair{Label: "Written", Value: ui.When(p.Mail.CreatedAt, p.Now, time.UTC)},
 		ui.Pair{Label: "State", Value: stateWords(p.Mail)},

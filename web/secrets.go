@@ -149,4 +149,3 @@ func (p secretView) uses() []ui.Row {
 	}
 	return rows
 }
-

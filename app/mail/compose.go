@@ -50,6 +50,8 @@ type Composed struct {
 	Subject   string
 	Text      string
 	HTML      string
+
+	Attachments []Attachment
 }
 
 // composing is what a body needs to become text and HTML.
@@ -66,6 +68,8 @@ type parts struct {
 	text, html string
 	to, cc     []Address
 	replyTo    *Address
+
+	attachments []Attachment
 }
 
 // page is what all templates see.
@@ -105,6 +109,7 @@ func compose(c composing, from Address) (Composed, error) {
 		MessageID: c.mail.MessageID, Date: c.mail.CreatedAt, Subject: c.mail.Subject,
 		From: Address{Name: line(made.fromName, maxName), Email: from.Email},
 		To:   made.to, CC: made.cc, ReplyTo: made.replyTo, Text: made.text, HTML: made.html,
+		Attachments: made.attachments,
 	}
 	if len(out.To) == 0 {
 		out.To = []Address{c.mail.To}

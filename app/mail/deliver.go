@@ -75,13 +75,17 @@ func unclaimed(ctx context.Context, tx pgx.Tx, id ID) error {
 	return nil
 }
 
-// attempt composes and sends; nil means that the mail was taken.
-func (o *Outbox) attempt(ctx context.Context, m Mail, now time.Time) *SendError {
+// attempt composes and sends, with the bytes of what goes with it; nil means that the mail
+// was taken.
+func (o *Outbox) attempt(ctx context.Context, m Mail, now time.Time, files ...Attachment) *SendError {
 	if m.Kind == KindLoginCode && !now.Before(m.GiveUpAt) {
 		return &SendError{Permanent: true, Message: "The code expired before it could be sent."}
 	}
 	composed, err := o.compose(m, now)
 	if err != nil {
+		return &SendError{Permanent: true, Message: "The mail cannot be written.", Err: err}
+	}
+	if composed.Attachments, err = filled(composed.Attachments, files); err != nil {
 		return &SendError{Permanent: true, Message: "The mail cannot be written.", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)

@@ -42,7 +42,7 @@ func (o *Outbox) SendStep(ctx context.Context, db *tenants.DB, tenant tenants.ID
 	if result.Already {
 		return result, nil
 	}
-	failure := o.attempt(ctx, row, now)
+	failure := o.attempt(ctx, row, now, body.Attachments...)
 	if err := o.recordStep(ctx, db, tenant, row, failure, now); err != nil {
 		return SendResult{}, err
 	}

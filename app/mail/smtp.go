@@ -146,7 +146,7 @@ func (c Composed) message() (*gomail.Msg, error) {
 	if _, err := message.GetRecipients(); err != nil {
 		return nil, err
 	}
-	return message, nil
+	return message, c.attach(message)
 }
 
 func headers(list []Address) []*mail.Address {

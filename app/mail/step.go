@@ -14,6 +14,8 @@ type Step struct {
 	ReplyTo *Address  `json:"reply_to,omitempty"`
 	Subject string    `json:"subject"`
 	Text    string    `json:"text"`
+
+	Attachments []Attachment `json:"attachments,omitempty"`
 }
 
 // maxText bounds a step's text, in bytes. It is refused, not cut: nobody would notice
@@ -43,6 +45,9 @@ func (s Step) cleaned() (Body, error) {
 		}
 		s.ReplyTo = &reply
 	}
+	if s.Attachments, err = cleanedFiles(s.Attachments); err != nil {
+		return nil, err
+	}
 	s.Subject, s.Text = line(s.Subject, maxSubject), strings.TrimSpace(text(s.Text))
 	if s.Subject == "" {
 		return nil, fmt.Errorf("%w: it has no subject", ErrBadMessage)
@@ -71,7 +76,7 @@ func (Step) giveUp(now time.Time) time.Time { return now.Add(patience) }
 
 func (s Step) compose(c composing) (parts, error) {
 	out, err := c.render("step", c.workspace, stepPage{page: c.page(s.Subject, "", ""), Text: s.Text})
-	out.to, out.cc, out.replyTo = s.To, s.CC, s.ReplyTo
+	out.to, out.cc, out.replyTo, out.attachments = s.To, s.CC, s.ReplyTo, s.Attachments
 	return out, err
 }
 
