@@ -60,7 +60,15 @@ func caseName(node *pipeline.Node, list pipeline.ChildList) string {
 
 // tell says in a sentence what a step does, and what is done if it fails.
 func tell(program *pipeline.Program, node *pipeline.Node, money bool) string {
-	return strings.TrimSpace(tellKind(program, node, money) + " " + tellCatches(node))
+	return strings.TrimSpace(tellKind(program, node, money) + tellReuse(node) + " " + tellCatches(node))
+}
+
+// tellReuse says of a step that takes earlier answers how old they may be.
+func tellReuse(node *pipeline.Node) string {
+	if node.Reuse == 0 {
+		return ""
+	}
+	return " An identical answer that is not older than " + ui.Duration(node.Reuse) + " is taken instead."
 }
 
 func tellKind(program *pipeline.Program, node *pipeline.Node, money bool) string {

@@ -36,6 +36,7 @@ type startView struct {
 const (
 	formKeyName   = "form-key"
 	sampleFileTag = "sample-files"
+	askAgainName  = "ask-again"
 )
 
 // startPage draws the form. Its key stands in the address, so that the browser's back
@@ -142,7 +143,7 @@ func (f *startView) start(id pipeline.ID) (trigger.ByHand, []pipeline.FieldProbl
 	}
 	input, files, problems := pipeline.ParseInput(document.Input, f.Form)
 	return trigger.ByHand{
-		Pipeline: id, Input: input, Files: files, By: f.v.me, FormKey: f.Key,
+		Pipeline: id, Input: input, Files: files, By: f.v.me, FormKey: f.Key, Fresh: f.asksAgain(),
 		Sample: document.Sample != nil && sampleErr == nil && bytes.Equal(input, sampled),
 	}, problems
 }

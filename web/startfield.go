@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tollgate/app/expr"
@@ -24,7 +25,27 @@ func (f startView) fields() []startField {
 			faults[problem.Field] = problem.Message
 		}
 	}
-	return f.fieldsOf("", "", f.Version.Document.Input, faults)
+	fields := f.fieldsOf("", "", f.Version.Document.Input, faults)
+	if f.Version.Program.Reuses() {
+		fields = append(fields, f.askAgain())
+	}
+	return fields
+}
+
+// askAgain lets a run take no earlier answers.
+func (f startView) askAgain() startField {
+	answer := "false"
+	if f.asksAgain() {
+		answer = "true"
+	}
+	return startField{Field: ui.Field{
+		Kind: ui.YesNoField, Name: askAgainName, Label: "Ask everything again?", Value: answer,
+		Help: "Steps of this pipeline take an identical earlier answer where there is one. With Yes they are all done anew, for what that costs.",
+	}}
+}
+
+func (f startView) asksAgain() bool {
+	return slices.Contains(f.Form.Values[askAgainName], "true")
 }
 
 // fieldsOf puts the fields of a record among the others, named after both.

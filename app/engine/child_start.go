@@ -103,6 +103,9 @@ func (d *drive) startChild(ctx context.Context, tx tenants.Tx, c startChild) err
 		return err
 	}
 	tx.AfterCommit(d.nudge)
+	if err := inheritFresh(ctx, tx, d.run.ID, one.started.Run.ID); err != nil {
+		return err
+	}
 	return d.adopt(ctx, tx, c, one.started.Run, record)
 }
 

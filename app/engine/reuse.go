@@ -134,6 +134,17 @@ func queueFresh(b *tenants.Batch, tenant tenants.ID, run RunID) {
 	b.Queue(`INSERT INTO fresh_runs (tenant_id, run_id) VALUES ($1, $2)`, tenant, run)
 }
 
+// inheritFresh lets a run that another has started take no earlier results, if that one
+// takes none.
+func inheritFresh(ctx context.Context, tx tenants.Tx, from, to RunID) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO fresh_runs (tenant_id, run_id) SELECT tenant_id, $3 FROM fresh_runs WHERE tenant_id = $1 AND run_id = $2`, tx.Tenant, from, to)
+	if err != nil {
+		return fmt.Errorf("let a run take no earlier results: %w", err)
+	}
+	return nil
+}
+
 // PruneResults forgets the results that nobody may take any more, and returns how many
 // those were.
 func (e *Engine) PruneResults(ctx context.Context) (int, error) {
