@@ -106,7 +106,7 @@ func (d *drive) claim(ctx context.Context, args DriveSlice) error {
 	d.slice, d.run, d.step = mine.slice, mine.run, mine.position()
 	version, known := pipeline.KnownVersion(d.tenant, d.run.PipelineID, d.run.Version)
 	came, whole := mine.comesWith(d.step)
-	if !whole || !known {
+	if !whole || !known || !d.run.Origin.IsZero() {
 		return d.readOn(ctx, mine.input)
 	}
 	d.outcome = came
@@ -124,6 +124,11 @@ func (d *drive) readOn(ctx context.Context, input given) error {
 		if err := d.loadProgram(ctx, tx, input); err != nil {
 			return err
 		}
+		silent, err := suppressedIn(ctx, tx, d.run)
+		if err != nil {
+			return err
+		}
+		d.scope.silent = silent
 		if err := d.loadPosition(ctx, tx); err != nil {
 			return err
 		}

@@ -194,6 +194,9 @@ func (d *decider) begin(list []*pipeline.Node, index int, group *frame) error {
 	if failure, ok := d.bars.failed[node.ID()]; ok {
 		return d.failBegin(node, group, failure)
 	}
+	if gives, ok := d.scope.silent[node.ID()]; ok {
+		return d.leaveOut(node, group, gives)
+	}
 	if first, ok := begins[node.Kind()]; ok {
 		return first(d, node, group)
 	}

@@ -26,6 +26,7 @@ type scope struct {
 	last      map[StepRunID]int      // the last round of a loop, from 0
 	zone      *time.Location         // the workspace's; nil until it was asked for
 	earlier   map[Digest]earlierLook // results that may be taken again
+	silent    map[string]Digest      // steps that send nothing in a rerun, with what they give instead
 	callInput []byte                 // what the position's own call was given
 }
 

@@ -22,6 +22,7 @@ type StartRequest struct {
 	Actor    tenants.Actor         // who the audit log names; without a kind nothing is written there
 	Key      string                // a second start with the same key is the same run
 	id       RunID                 // of a run that a step starts; zero: made when it is added
+	again    *rerun                // what it begins with where it does an older run again
 }
 
 // ErrNotLive tells that the pipeline has no published version to run.

@@ -32,6 +32,7 @@ type startSheet struct {
 
 	values  valueRows
 	born    []slice
+	again   []startedAgain
 	audits  []tenants.Entry
 	besides tenants.Batch // caps, and what is asked for of few runs
 }
@@ -54,10 +55,12 @@ func (s *startSheet) add(one *starting, how entry) error {
 	for _, file := range one.Files {
 		s.values.addAs(id, file.Type, file.Data)
 	}
-	if how.state == RunRunning {
-		s.born = append(s.born, slice{
-			id: tenants.NewID[slice](), run: id, semantics: one.version.Document.Semantics, priority: one.priority(),
-		})
+	first := slice{id: tenants.NewID[slice](), run: id, semantics: one.version.Document.Semantics, priority: one.priority(), paused: how.state == RunQueued}
+	switch {
+	case one.again != nil && !how.state.Final():
+		s.again = append(s.again, startedAgain{one.again, first})
+	case how.state == RunRunning:
+		s.born = append(s.born, first)
 	}
 	if one.Actor.Kind != "" {
 		s.audits = append(s.audits, tenants.Entry{
@@ -87,6 +90,9 @@ func (s *startSheet) write(ctx context.Context) error {
 	s.values.queue(batch, s.tx.Tenant)
 	batch.QueuedQueries = append(batch.QueuedQueries, s.besides.QueuedQueries...)
 	queueSlices(batch, s.tx.Tenant, s.born)
+	for _, one := range s.again {
+		one.queue(batch, s.tx.Tenant)
+	}
 	for _, entry := range s.audits {
 		if err := tenants.QueueAudit(batch, s.tx.Tenant, entry); err != nil {
 			return err
