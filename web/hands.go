@@ -27,13 +27,17 @@ var handVerbs = map[string]string{
 	"run.retried":   " had the failed step tried again",
 	"step.skipped":  " skipped the step ",
 	"wait.answered": " ended by hand the wait of ",
+	"run.rerun":     " ran it again from ",
 }
 
 // handWords tell it as a line of the run's story.
-func handWords(entry tenants.Entry) ui.Sentence {
+func (v *visit) handWords(entry tenants.Entry) ui.Sentence {
 	said := ui.Sentence{ui.Name(entry.Actor.Name), ui.Plain(handVerbs[entry.Action])}
 	if name, ok := entry.Detail["name"].(string); ok {
 		said = append(said, ui.Plain("“"), ui.Name(name), ui.Plain("”"))
+	}
+	if id, ok := entry.Detail["run"].(string); ok {
+		said = append(said, ui.Plain(", as "), ui.LinkTo("another run", v.path("runs", id)))
 	}
 	return said
 }
@@ -44,7 +48,7 @@ func (p *panelView) handActions() ui.Actions {
 	if step == nil || engine.IsPart(step.Kind) || !p.r.v.me.Role.May(tenants.StartRuns) {
 		return nil
 	}
-	var actions ui.Actions
+	actions := ui.Actions{ui.Button{Text: "Run again from here", Href: p.r.path("rerun", p.node().ID()), TestID: "rerun-step"}}
 	if wait := p.Passage.Wait; wait != nil && !run.State.Final() {
 		if words := answerWords[wait.Kind]; words != "" {
 			actions = append(actions, ui.Button{Text: words, Href: p.r.path("answer", step.ID.String()), TestID: "answer-wait"})
@@ -54,7 +58,7 @@ func (p *panelView) handActions() ui.Actions {
 	if step.State == engine.StepFailed && run.State == engine.RunFailed {
 		return append(actions, p.skipButton())
 	}
-	return nil
+	return actions
 }
 
 func (p *panelView) skipButton() ui.Button {
@@ -64,4 +68,12 @@ func (p *panelView) skipButton() ui.Button {
 // answerWords offer to end a wait by hand.
 var answerWords = map[engine.WaitKind]string{
 	engine.WaitEvent: "Answer by hand", engine.WaitTime: "Go on now", engine.WaitRetry: "Try now",
+}
+
+// itemActions are what she can do about an item.
+func (r *runView) itemActions() ui.Actions {
+	if r.View.Part.Kind != engine.KindItem || r.View.Part.State.Open() || !r.v.me.Role.May(tenants.StartRuns) {
+		return nil
+	}
+	return ui.Actions{ui.Button{Text: "Correct this item", Href: r.path("correct", r.View.Part.ID.String()), TestID: "correct-item"}}
 }

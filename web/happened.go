@@ -37,7 +37,7 @@ func (r *runView) happened() []ui.Row {
 		lines = append(lines, happening{move.At, movedWords(move)})
 	}
 	for _, entry := range r.Hands {
-		lines = append(lines, happening{entry.At, handWords(entry)})
+		lines = append(lines, happening{entry.At, r.v.handWords(entry)})
 	}
 	lines = append(lines, r.ends()[1:]...)
 	slices.Reverse(lines) // of what happened at one time the last comes first

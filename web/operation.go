@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"tollgate/app/engine"
@@ -26,7 +27,9 @@ type operation struct {
 	Lead   ui.Sentence
 	Means  []ui.Row
 	Fields []ui.Field
+	Folded []ui.Field // that are seldom changed
 	Picks  []ui.Picks
+	More   []ui.Hidden
 	Action string // where the form goes
 	Keep   string // the way back, in words
 	Do     ui.Button
@@ -39,7 +42,7 @@ const (
 )
 
 func (o operation) hidden() []ui.Hidden {
-	return []ui.Hidden{{Name: formKeyName, Value: o.Key}, {Name: markName, Value: string(o.Mark)}}
+	return append([]ui.Hidden{{Name: formKeyName, Value: o.Key}, {Name: markName, Value: string(o.Mark)}}, o.More...)
 }
 
 func (o operation) crumbs() []ui.Link {
@@ -48,10 +51,20 @@ func (o operation) crumbs() []ui.Link {
 
 func (o operation) back() string { return o.v.path("runs", o.Run.ID.String()) }
 
+func (o operation) faults() []ui.Fault {
+	return ui.Faults(append(slices.Clone(o.Fields), o.Folded...)...)
+}
+
+// folded tells whether the fields that are seldom changed are open: where one is wrong.
+func (o operation) folded() ui.Fold {
+	return ui.Fold{ID: "more", Title: "Change what an earlier step gave", Answer: ui.Plural(int64(len(o.Folded)), "step", "steps"),
+		Open: len(ui.Faults(o.Folded...)) > 0, Body: fieldsOf(o.Folded)}
+}
+
 // show draws the page.
 func (o operation) show(status int) error {
 	title := o.Title
-	if faults := ui.Faults(o.Fields...); len(faults) > 0 {
+	if faults := o.faults(); len(faults) > 0 {
 		title = "Error: " + ui.Plural(int64(len(faults)), "thing", "things") + " to fix"
 	}
 	frame := o.v.frame(title, inRuns)
@@ -102,9 +115,12 @@ func (v *visit) operate(plan planning, do doing) error {
 		to, err = do(ctx, tx, seen)
 		return err
 	})
-	fault := valueFault(v.jsonValue(), err)
+	fault := badField{valueName, valueFault(v.jsonValue(), err)}
+	if bad, ok := errors.AsType[*badField](err); ok {
+		fault = *bad
+	}
 	switch {
-	case errors.Is(err, engine.ErrMoved), fault != "":
+	case errors.Is(err, engine.ErrMoved), fault.fault != "":
 		return v.askAnew(plan, seen, fault)
 	case err != nil:
 		return err
@@ -114,7 +130,7 @@ func (v *visit) operate(plan planning, do doing) error {
 
 // askAnew draws the page once more, with what is wrong with what was typed, or with what
 // moved since it was drawn.
-func (v *visit) askAnew(plan planning, seen engine.Mark, fault string) error {
+func (v *visit) askAnew(plan planning, seen engine.Mark, bad badField) error {
 	v.saved = false
 	var page operation
 	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
@@ -125,14 +141,16 @@ func (v *visit) askAnew(plan planning, seen engine.Mark, fault string) error {
 	if err != nil {
 		return err
 	}
-	if fault == "" {
+	if bad.fault == "" {
 		page.Key, page.Moved = newFormKey(), sinceWords(seen, page.Mark)
 		return page.show(http.StatusConflict)
 	}
 	page.Key = v.FormValue(formKeyName)
-	for i := range page.Fields {
-		if page.Fields[i].Name == valueName {
-			page.Fields[i].Error = fault
+	for _, fields := range [][]ui.Field{page.Fields, page.Folded} {
+		for i := range fields {
+			if fields[i].Name == bad.field {
+				fields[i].Error = bad.fault
+			}
 		}
 	}
 	return page.show(http.StatusUnprocessableEntity)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -145,4 +146,68 @@ func TestAnswerOfAWait(t *testing.T) {
 	require.Equal(t, []string{"wait.answered"}, s.hands(run))
 	b.get(s.at("runs", run.String())).says("ended by hand the wait of “ Wait for the payment ”")
 	b.get(path).is(http.StatusConflict)
+}
+
+// A run is done again from a step on, with another input; what would go out twice is
+// listed and left out where that is ticked.
+func TestRerunOfARun(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	document := mailThenAsk("Sign-off")
+	first := pipeline.Step{ID: "keep", Name: "Keep the topic", Kind: pipeline.KindSet, With: &pipeline.Set{Values: []pipeline.Value{{Name: "topic", Formula: "input.topic"}}}}
+	document.Steps = append([]pipeline.Step{first}, document.Steps...)
+	s.calls.say(engine.Reply{Output: []byte(`{"sent": true}`)})
+	run := s.start(s.home, s.publish(s.home, document), map[string]string{"topic": "a refund"}).ID
+	s.work()
+	b := s.in(tenants.Builder)
+	panel := b.get(s.at("runs", run.String(), "steps", "tell")).is(http.StatusOK)
+	path := attr(panel.byTestID("rerun-step"), "href")
+	asked := b.get(path).is(http.StatusOK).says("Run again from “Tell the customer”?", "Taken over and not done again: “Keep the topic”",
+		"Done again : “Tell the customer” and “Ask the reviewer”", "Do not send again", "1 e-mail sent", "Saves $0.00", "as the original did")
+	b.post(path, append(asked.seen(), inputName, `{"topic": "a refund"`)...).is(http.StatusUnprocessableEntity).says("is not JSON")
+	b.post(path, append(asked.seen(), inputName, `[1]`)...).is(http.StatusUnprocessableEntity).says("The input is a record")
+	form := append(asked.seen(), inputName, `{"topic": "another"}`, outputName+"keep", `{"topic": "by hand"}`, silentName, "tell")
+	to := b.post(path, form...).is(http.StatusSeeOther).header.Get("Location")
+	require.NotEqual(t, s.at("runs", run.String()), to)
+	require.Equal(t, to, b.post(path, form...).is(http.StatusSeeOther).header.Get("Location"), "the same form is the same run")
+	s.work()
+	b.get(to).is(http.StatusOK).says("another", "Reused", "Waiting for a person", "an earlier run", "again from “ Tell the customer ”")
+	b.get(s.at("runs", run.String())).says("ran it again from “ Tell the customer ”", "another run")
+	require.Equal(t, engine.StepSkipped, s.stepOf(s.newestRun(), "tell").State, "the mail went out once")
+	b.get(path + "?version=newest").is(http.StatusOK).says("the newest version")
+	b.get(s.at("runs", run.String(), "rerun", "nothing")).is(http.StatusNotFound)
+}
+
+// One item of a list is corrected on a page that says what becomes of the others.
+func TestCorrectionOfAnItem(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	document := askingDocument("Numbers")
+	document.Semantics = 2
+	document.Steps = []pipeline.Step{{ID: "all", Name: "For each number", Kind: pipeline.KindEach, With: &pipeline.Each{
+		Items: "[1, 0, 3]", AtOnce: 1, MaxFailed: 1, Result: "steps.part.x",
+		Steps: []pipeline.Step{{ID: "part", Name: "Divide", Kind: pipeline.KindSet, With: &pipeline.Set{Values: []pipeline.Value{{Name: "x", Formula: "6 / item"}}}}},
+	}}}
+	run := s.start(s.home, s.publish(s.home, document), map[string]string{"topic": "a refund"}).ID
+	s.work()
+	require.Equal(t, engine.RunCompleted, s.state(run))
+	var item string
+	require.NoError(t, s.db.Super(t).QueryRow(t.Context(), `SELECT id::text FROM step_runs WHERE run_id = $1 AND kind = 'item' AND turn = 1`, run).Scan(&item))
+	b := s.in(tenants.Builder)
+	path := attr(b.get(s.at("runs", run.String(), "parts", item)).is(http.StatusOK).byTestID("correct-item"), "href")
+	asked := b.get(path).is(http.StatusOK).says("Correct item 2 of “For each number”?", "2 other items that are done are taken over", "made anew from all items")
+	b.post(path, append(asked.seen(), valueName, `2 2`)...).is(http.StatusUnprocessableEntity).says("is not JSON")
+	to := b.post(path, append(asked.seen(), valueName, `2`)...).is(http.StatusSeeOther).header.Get("Location")
+	s.work()
+	b.get(to).is(http.StatusOK).says("Done", "an earlier run")
+	var results string
+	require.NoError(t, s.db.Super(t).QueryRow(t.Context(), `
+		SELECT convert_from(v.content, 'UTF8') FROM runs r JOIN step_runs s ON s.run_id = r.id AND s.kind = 'each' JOIN stored_values v ON v.digest = s.output_digest
+		WHERE r.origin_run = $1`, run).Scan(&results))
+	require.JSONEq(t, `{"failed": [], "results": [6, 3, 2]}`, results)
+}
+
+func (s *site) newestRun() engine.RunID {
+	s.t.Helper()
+	return s.runs()[0].Run.ID
 }

@@ -158,6 +158,8 @@ func (p *panelView) news(c clock) ui.Sentence {
 		return ui.Sentence{ui.Strong(step.Failure.Message)}
 	case step.State == engine.StepCancelled:
 		return ui.Words("Stopped " + c.when(*step.EndedAt) + ", when the run was cancelled.")
+	case !step.ReusedFrom.IsZero():
+		return ui.Words("Taken over from an earlier run. It was not done again and cost nothing here.")
 	case step.State == engine.StepSkipped:
 		return ui.Words("Left out " + c.when(*step.EndedAt) + ", with the value below in place of its result.")
 	case step.State == engine.StepDone:

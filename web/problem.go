@@ -178,6 +178,9 @@ func problemByType(err error) (problem, bool) {
 			sentence: fmt.Sprintf("This workspace can have %s open at once. Nothing was started. Wait until some have ended, or cancel those that are not needed.",
 				ui.Plural(int64(many.Quota), "run", "runs"))}, true
 	}
+	if never, ok := errors.AsType[*engine.NotRerunnable](err); ok {
+		return problem{status: http.StatusConflict, heading: "The run cannot be done again from there", sentence: never.Why}, true
+	}
 	if again, ok := errors.AsType[*engine.NotRetryable](err); ok {
 		return problem{status: http.StatusConflict, heading: "Trying again would not help",
 			sentence: again.Why + " Skip the step with a value, or run again from an earlier step with other values."}, true

@@ -78,6 +78,10 @@ func (s *Server) routes() []route {
 		post(workspacePath+"/runs/:run/retry", "run.retry", may(tenants.StartRuns), s.retryRun),
 		get(workspacePath+"/runs/:run/skip/:step", "step.ask_skip", may(tenants.StartRuns), s.skipPage),
 		post(workspacePath+"/runs/:run/skip/:step", "step.skip", may(tenants.StartRuns), s.skipStep),
+		get(workspacePath+"/runs/:run/rerun/:step", "run.ask_rerun", may(tenants.StartRuns), s.rerunPage),
+		post(workspacePath+"/runs/:run/rerun/:step", "run.rerun", may(tenants.StartRuns), s.rerunRun),
+		get(workspacePath+"/runs/:run/correct/:part", "run.ask_correct", may(tenants.StartRuns), s.correctPage),
+		post(workspacePath+"/runs/:run/correct/:part", "run.correct", may(tenants.StartRuns), s.correctItem),
 		get(workspacePath+"/runs/:run/answer/:step", "step.ask_answer", may(tenants.StartRuns), s.answerPage),
 		post(workspacePath+"/runs/:run/answer/:step", "step.answer", may(tenants.StartRuns), s.answerWait),
 

@@ -288,7 +288,7 @@ func (r *runView) query(pairs ...string) string {
 func (r *runView) actions() ui.Actions {
 	var actions ui.Actions
 	if r.isPart() {
-		return r.askedActions(nil)
+		return r.askedActions(r.itemActions())
 	}
 	if r.View.Run.State.Final() && r.v.me.Role.May(tenants.StartRuns) {
 		actions = append(actions, ui.Button{Text: "Start another run", Href: r.v.path("pipelines", r.View.Run.PipelineID.String(), "start")})
@@ -336,6 +336,10 @@ func (r *runView) facts() ui.Facts {
 	}
 	if r.Relatives.Above != nil {
 		facts = append(facts, ui.Pair{Label: "Part of", Rich: r.aboveFact()})
+	}
+	if !run.Origin.IsZero() {
+		facts = append(facts, ui.Pair{Label: "Made from", Rich: ui.Sentence{ui.LinkTo("an earlier run", r.v.path("runs", run.Origin.String())),
+			ui.Plain(", again from “"), ui.Name(stepName(r.View.Program, run.OriginStep)), ui.Plain("”")}})
 	}
 	if run.Sample {
 		facts = append(facts, ui.Pair{Label: "Data", Value: "Sample"})

@@ -251,6 +251,9 @@ func (p passage) badge() ui.Badge {
 	if p.Wait != nil && p.Wait.Kind == engine.WaitRetry {
 		return ui.Badge{Status: ui.Retrying, Words: news{Line: engine.Line{Standing: engine.StandingRetrying, Attempt: p.Step.Attempt}, Tries: engine.MaxTries(p.Node)}.badge().Words}
 	}
+	if !p.Step.ReusedFrom.IsZero() && p.Step.State == engine.StepDone {
+		return ui.Badge{Status: ui.Done, Words: "Reused"}
+	}
 	if p.caught() && p.Step.State == engine.StepDone {
 		return ui.Badge{Status: ui.Done, Words: "Failed, handled"}
 	}
