@@ -84,6 +84,11 @@ func planRerun(m rerunMoment, from string) (RerunPlan, error) {
 	if plan.From == nil {
 		return plan, &NotRerunnable{"Version " + strconv.Itoa(m.version.Number) + " has no such step."}
 	}
+	for group := plan.From.Parent; group != nil; group = group.Parent {
+		if group.Kind() != pipeline.KindBranch {
+			return plan, insideOf(group)
+		}
+	}
 	frame := StepRunID{}
 	for _, node := range pathTo(plan.From) {
 		if err := m.takeOver(&plan, frame, node); err != nil {
@@ -145,12 +150,14 @@ func (m rerunMoment) changed(node *pipeline.Node) bool {
 	return old == nil || !pipeline.SameWork(old.Step, node.Step)
 }
 
+// insideOf refuses a step inside a group that is no case: a part depends on what its list
+// or loop has come to besides.
+func insideOf(group *pipeline.Node) error {
+	return &NotRerunnable{"It is inside “" + group.Step.Name + "”, whose rounds, items or branches belong together. Choose “" + group.Step.Name + "” itself; of a list, one item can be corrected."}
+}
+
 // stayIn is the case around From in which the new run stays, as the original took it.
-// Inside other groups a part depends on what its list or loop has come to besides.
 func (m rerunMoment) stayIn(frame StepRunID, group, from *pipeline.Node) (Reused, error) {
-	if group.Kind() != pipeline.KindBranch {
-		return Reused{}, &NotRerunnable{"It is inside “" + group.Step.Name + "”, whose rounds, items or branches belong together. Choose “" + group.Step.Name + "” itself; of a list, one item can be corrected."}
-	}
 	row, found := m.rows[place{frame: frame, step: group.ID()}]
 	inside := from
 	for inside.Parent != group {
