@@ -51,14 +51,21 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 // planning says how statements are planned until the transaction ends.
 func (b *Batch) planning() string {
 	if b.ByKey {
-		return `, set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
+		return `, ` + byKey
 	}
 	return ""
 }
 
-// Send runs the batch inside the open transaction.
+const byKey = `set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`
+
+// Send runs the batch inside the open transaction. How it is planned holds for the rest of
+// the transaction.
 func (tx Tx) Send(ctx context.Context, b *Batch) error {
-	all := &pgx.Batch{QueuedQueries: b.unsent()}
+	all := &pgx.Batch{}
+	if b.ByKey {
+		all.Queue(`SELECT ` + byKey)
+	}
+	all.QueuedQueries = append(all.QueuedQueries, b.unsent()...)
 	if err := tx.SendBatch(ctx, all).Close(); err != nil {
 		return fmt.Errorf("send a batch: %w", err)
 	}

@@ -66,7 +66,7 @@ func (c *claim) around(parent StepRunID) []StepRun {
 func (c *claim) block() []StepRun {
 	var items []StepRun
 	for _, row := range c.rows {
-		if row.Slice == c.slice.id && row.State == StepQueued {
+		if row.Slice == c.slice.id && row.State == StepQueued && row.Kind == KindItem {
 			items = append(items, row)
 		}
 	}

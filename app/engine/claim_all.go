@@ -143,11 +143,7 @@ func (c *claims) queueRows(b *tenants.Batch, tenant tenants.ID) {
 			SELECT s.step_run_id FROM `+claimedSlices+` WHERE s.step_run_id IS NOT NULL
 			UNION
 			SELECT o.id FROM unnest($2::uuid[]) AS g (id) CROSS JOIN LATERAL (
-				SELECT o.id FROM step_runs o WHERE o.slice_id = g.id AND o.tenant_id = $1 AND o.state IN ('running', 'waiting') OFFSET 0) o
-			UNION
-			SELECT o.id FROM `+claimedSlices+` CROSS JOIN LATERAL (
-				SELECT o.id FROM step_runs o WHERE o.slice_id = s.id AND o.tenant_id = $1 AND o.run_id = s.run_id AND o.state = 'queued' OFFSET 0) o
-			WHERE s.window_id IS NOT NULL
+				SELECT o.id FROM step_runs o WHERE o.slice_id = g.id AND o.tenant_id = $1 OFFSET 0) o
 			UNION
 			SELECT o.parent_id FROM place CROSS JOIN LATERAL (
 				SELECT o.parent_id FROM step_runs o WHERE o.tenant_id = $1 AND o.id = place.at OFFSET 0) o

@@ -96,8 +96,8 @@ type stepInserts struct {
 }
 
 func (s *stepInserts) add(run RunID, row StepRun) {
-	if row.State == StepWaiting {
-		row.Slice = SliceID{} // a waiting step holds no slice
+	if row.State != StepRunning {
+		row.Slice = SliceID{} // only a slice that works on a step is held by it
 	}
 	s.ids, s.runs, s.parents = append(s.ids, row.ID), append(s.runs, run), append(s.parents, row.Parent)
 	s.steps, s.kinds = append(s.steps, row.StepID), append(s.kinds, string(row.Kind))

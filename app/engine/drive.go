@@ -229,7 +229,7 @@ func (d *drive) tryWrite(ctx context.Context, decision decision) error {
 		if err := d.locksFirst(ctx, tx, decision.changes); err != nil {
 			return err
 		}
-		batch := &tenants.Batch{}
+		batch := &tenants.Batch{ByKey: true}
 		c.queue(batch)
 		if err := tx.Send(ctx, batch); err != nil {
 			return err

@@ -66,7 +66,7 @@ func (e *Engine) SendEvent(ctx context.Context, tx tenants.Tx, event Event) (Sen
 func (e *Engine) record(ctx context.Context, tx tenants.Tx, event Event) (Sent, error) {
 	sent := Sent{Event: event}
 	key := eventKey{event.Name, event.Key}
-	batch := &pgx.Batch{}
+	batch := &tenants.Batch{ByKey: true}
 	batch.Queue(lockEvents, key.lock(tx.Tenant))
 	batch.Queue(`
 		INSERT INTO events (tenant_id, id, name, key, data, sent_at, sender, sender_id)
@@ -76,8 +76,7 @@ func (e *Engine) record(ctx context.Context, tx tenants.Tx, event Event) (Sent, 
 		QueryRow(func(row pgx.Row) error { return row.Scan(&sent.Event.SentAt) })
 	batch.Queue(takeByKey, tx.Tenant, newIDs[slice](servedAtOnce), servedAtOnce, key.name, key.key).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&sent.Served) })
-	err := tx.SendBatch(ctx, batch).Close()
-	return sent, err
+	return sent, tx.Send(ctx, batch)
 }
 
 // sentBefore is the event that has the sender's number already.

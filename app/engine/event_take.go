@@ -56,11 +56,13 @@ func takeQuery(which string) string {
 		SELECT DISTINCT ON (run_id, event_id) * FROM fitting ORDER BY run_id, event_id, opened_at, id
 	), locked AS (
 		SELECT f.*, r.priority, CASE r.state WHEN 'running' THEN 'ready' ELSE 'paused' END AS slice_state, ` + semanticsOf + ` AS semantics, ` + windowAround + ` AS window_id
-		FROM first f
-		JOIN runs r ON r.tenant_id = $1 AND r.id = f.run_id AND r.` + goesOn + `
-		JOIN step_runs s ON s.tenant_id = $1 AND s.id = f.step_run_id AND s.` + stateByKey + ` = 'waiting' AND s.slice_id IS NULL
-		JOIN waits w ON w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open' AND (w.due_at IS NULL OR f.sent_at < w.due_at)
-		ORDER BY f.run_id, f.step_run_id FOR SHARE OF r FOR UPDATE OF s, w
+		FROM (SELECT * FROM first ORDER BY run_id, step_run_id) f
+		CROSS JOIN LATERAL (
+			SELECT r.* FROM runs r WHERE r.tenant_id = $1 AND r.id = f.run_id AND r.` + goesOn + ` FOR SHARE OFFSET 0) r
+		CROSS JOIN LATERAL (
+			SELECT s.* FROM step_runs s WHERE s.tenant_id = $1 AND s.id = f.step_run_id AND s.` + stateByKey + ` = 'waiting' AND s.slice_id IS NULL FOR UPDATE OFFSET 0) s
+		CROSS JOIN LATERAL (
+			SELECT 1 FROM waits w WHERE w.tenant_id = $1 AND w.id = f.id AND w.` + stateByKey + ` = 'open' AND (w.due_at IS NULL OR f.sent_at < w.due_at) FOR UPDATE OFFSET 0) w
 	), said AS MATERIALIZED (
 		SELECT d.event_id, e.output, sha256(e.output) AS digest
 		FROM (SELECT DISTINCT event_id FROM locked) d

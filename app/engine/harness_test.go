@@ -174,7 +174,7 @@ func (h *house) awaitEnd(id engine.RunID) engine.Progress {
 func (h *house) awaitWait(id engine.RunID, kind engine.WaitKind) (engine.Progress, engine.StepRunID) {
 	h.t.Helper()
 	var step engine.StepRunID
-	p := h.await(id, "a wait for "+string(kind), func(p engine.Progress) bool {
+	h.await(id, "a wait for "+string(kind), func(p engine.Progress) bool {
 		for of, wait := range p.Waits {
 			if wait.Kind == kind {
 				step = of
@@ -183,7 +183,7 @@ func (h *house) awaitWait(id engine.RunID, kind engine.WaitKind) (engine.Progres
 		}
 		return false
 	})
-	return p, step
+	return h.progress(id), step // its rows were read one after the other, maybe with the wait's begin in between
 }
 
 // answer is the decision of the first open seat's holder, who came by her link.

@@ -51,7 +51,7 @@ func queueSlices(b *tenants.Batch, tenant tenants.ID, born []slice) {
 
 // addSlices is queueSlices in an open transaction.
 func (e *Engine) addSlices(ctx context.Context, tx tenants.Tx, born ...slice) error {
-	batch := &tenants.Batch{}
+	batch := &tenants.Batch{ByKey: true}
 	queueSlices(batch, tx.Tenant, born)
 	if err := tx.Send(ctx, batch); err != nil {
 		return fmt.Errorf("make slices: %w", err)

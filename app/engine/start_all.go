@@ -117,7 +117,7 @@ func refusal(err error) error {
 func lookBefore(ctx context.Context, tx tenants.Tx, all []*starting) ([]*starting, error) {
 	keys := make([]string, len(all))
 	lives := map[pipeline.ID]*pipeline.Live{}
-	batch := &tenants.Batch{}
+	batch := &tenants.Batch{ByKey: true}
 	for n, one := range all {
 		one.started, one.err = Started{}, nil
 		keys[n] = one.Key

@@ -74,11 +74,9 @@ func (h *house) parkRuns(ctx context.Context, t *testing.T, id pipeline.ID, runs
 	for n := range keys {
 		keys[n] = fmt.Sprintf("order-%d-%d", h.clock.times, n)
 		group.Go(func() error {
-			return h.db.InTx(starting, h.tenant, func(ctx context.Context, tx tenants.Tx) error {
-				input := fmt.Appendf(nil, `{"key": %q}`, keys[n])
-				_, err := h.engine.Start(ctx, tx, engine.StartRequest{Pipeline: id, Input: input, By: h.owner, Key: keys[n]})
-				return err
-			})
+			input := fmt.Appendf(nil, `{"key": %q}`, keys[n])
+			_, err := h.engine.StartNow(starting, h.tenant, engine.StartRequest{Pipeline: id, Input: input, By: h.owner, Key: keys[n]})
+			return err
 		})
 	}
 	require.NoError(t, group.Wait())
