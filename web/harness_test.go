@@ -78,6 +78,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 		DB: s.db.DB, Jobs: s.jobs, Reviews: s.reviews, Log: slog.New(slog.DiscardHandler),
 		Callers:    map[pipeline.Kind]engine.Caller{pipeline.KindAI: s.calls, pipeline.KindEmail: s.calls},
 		InputBound: func(engine.AIInput) int64 { return 1000 },
+		Callbacks:  engine.Callbacks{Secret: secret, BaseURL: config.BaseURL},
 	})
 	config.Engine, config.Reviews, config.Outbox = s.engine, s.reviews, s.outbox
 	s.web, err = New(config)

@@ -42,6 +42,7 @@ func things(s *site, in workspace) map[string]string {
 		secret, secretErr := tenants.AddSecret(ctx, tx, s.web.vault, tenants.NewSecretValue{Name: "Secret plan", Value: "secret topic"}, in.people[tenants.Owner])
 		require.NoError(s.t, secretErr)
 		found["secret"] = secret.String()
+		found["callback"] = strings.TrimPrefix(s.engine.Callbacks.Address(in.ID, run.ID, engine.StepRunID{}, "ask"), siteURL+engine.CallbackPath)
 		return err
 	})
 	return found

@@ -81,6 +81,9 @@ func tellParallel(with *pipeline.Parallel) string {
 // tellEvent says what is waited for and what silence leads to.
 func tellEvent(program *pipeline.Program, with *pipeline.Event) string {
 	said := "Waits for the event “" + with.Name + "”"
+	if with.Callback {
+		said = "Waits for another system’s answer, “" + with.Name + "”, at an address of its own"
+	}
 	if with.Key != "" {
 		said += " with the key " + readable(program, with.Key)
 	}

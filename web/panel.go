@@ -115,7 +115,7 @@ func (p *panelView) component() *ui.Panel {
 	if p.r.Chosen != "" {
 		panel.Close = p.r.base() + p.r.query()
 	}
-	for _, fold := range []ui.Fold{p.reviewFold(), p.failureFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
+	for _, fold := range []ui.Fold{p.reviewFold(), p.callbackFold(), p.failureFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
 		if fold.Title != "" {
 			panel.Folds = append(panel.Folds, fold)
 		}

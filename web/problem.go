@@ -85,6 +85,7 @@ var problems = []struct {
 	{engine.ErrEnded, problem{status: http.StatusConflict, heading: "This run has ended already", sentence: "Nothing was changed. Load the run's page to see how it ended."}},
 	{engine.ErrNoEvent, problem{status: http.StatusNotFound, heading: "There is no such event",
 		sentence: "The address may be mistyped, or the event is gone: events are kept for 30 days. Look for it among the events."}},
+	{engine.ErrNoCallback, lost},
 	{engine.ErrOtherEvent, problem{status: http.StatusConflict, heading: "This was sent before, and said something else",
 		sentence: "An event of this name with the same number is on record, with another key or other data. Nothing was sent. Load the form again and send it from there."}},
 	{engine.ErrNotRunning, problem{status: http.StatusConflict, heading: "This run is not running", sentence: "Only a run that is running can be paused. Load the run's page to see where it is."}},

@@ -26,6 +26,7 @@ type route struct {
 	maxBody  int64         // most bytes that the body of a request may have
 	patience time.Duration // for reading the request and for answering it
 	stream   bool          // the answer goes on until the browser leaves
+	machine  bool          // programs send it, which have no page that they come from
 }
 
 // access is who may use a route.
@@ -74,6 +75,13 @@ func (r route) uploads() route {
 	return r
 }
 
+// machines lets programs send so many bytes. What they send counts by the address alone, so
+// it matters nothing from which page it came.
+func (r route) machines(most int64) route {
+	r.machine, r.maxBody = true, most
+	return r
+}
+
 // streams lets the answer take as long as the browser stays.
 func (r route) streams() route {
 	r.stream = true
@@ -84,7 +92,9 @@ func (r route) streams() route {
 func (r route) inWorkspace() bool { return strings.HasPrefix(r.Path, workspacePath) }
 
 // bearer tells whether the address itself lets its holder in.
-func (r route) bearer() bool { return strings.HasPrefix(r.Path, linkPath) }
+func (r route) bearer() bool {
+	return strings.HasPrefix(r.Path, linkPath) || r.Path == callbackPath
+}
 
 // mount gives the map to the router. HEAD is GET without a body.
 func (s *Server) mount() {

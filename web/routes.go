@@ -1,6 +1,9 @@
 package web
 
-import "tollgate/tenants"
+import (
+	"tollgate/app/engine"
+	"tollgate/tenants"
+)
 
 // Where workspaces, review links, and the pages about the installation begin.
 const (
@@ -90,6 +93,10 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/events/send", "event.ask", may(tenants.StartRuns), s.sendPage),
 		post(workspacePath+"/events/send", "event.send", may(tenants.StartRuns), s.sendEvent),
 		get(workspacePath+"/events/:event", "event.show", may(tenants.Read), s.eventPage),
+
+		// Answers of other systems to runs that wait for them.
+		get(callbackPath, "callback.show", anybody, s.callbackPage),
+		post(callbackPath, "callback.answer", anybody, s.takeCallback).machines(engine.MaxEvent),
 
 		// Reviews, by the link of a mail and for members.
 		get(linkPath, "link.show", anybody, s.linkPage),

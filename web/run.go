@@ -302,7 +302,7 @@ func (r *runView) actions() ui.Actions {
 	if r.mayChange() {
 		actions = append(actions, ui.Button{Text: "Cancel run", Href: r.path("cancel"), TestID: "cancel-run"})
 	}
-	if r.News.Wait == engine.WaitEvent && r.mayChange() {
+	if r.News.Wait == engine.WaitEvent && !engine.IsCallback(r.News.EventKey) && r.mayChange() {
 		actions = append(actions, ui.Button{Text: "Send the event", Href: r.v.path("events", "send") + queryOf("name", r.News.EventName, "key", r.News.EventKey)})
 	}
 	return r.askedActions(actions)

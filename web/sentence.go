@@ -240,6 +240,9 @@ func (n news) event(c clock) ui.Sentence {
 
 // eventWords name an event.
 func eventWords(name, key string) string {
+	if engine.IsCallback(key) {
+		return "another system’s answer"
+	}
 	if key == "" {
 		return "the event “" + name + "”"
 	}

@@ -26,6 +26,7 @@ type moment struct {
 
 	inputBound func(AIInput) int64 // most input tokens that an input can be charged for
 	newID      func() StepRunID
+	callbacks  func(frame StepRunID, step string) (address, key string) // at which a step in a frame is answered
 }
 
 // bars keep steps from beginning: the committer found that their begin cannot be

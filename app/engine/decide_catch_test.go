@@ -83,6 +83,18 @@ var catchStories = map[string]flowStory{
 		box("sub", "pipeline", `{"pipeline": "01890000-0000-7000-8000-000000000001"}`) + ", " + box("tell", "emit", `{"name": "paid", "key": "o-{{ input.n }}", "data": [{"name": "sum", "formula": "input.n * 2"}]}`) + ", " + calc("behind", "steps.sub.run + steps.tell.event"),
 		func(s *simulation) { s.enter(); s.settleDown() },
 	},
+	"answer at an address": {
+		loop("again", `"until": "round >= 2", "max_rounds": 2, "at_limit": "fail"`, calc("hand", "callback.signed"),
+			box("way", "branch", `{"cases": [{"id": "yes", "name": "Yes", "when": "callback.signed != ''", "steps": [`+mailTo("send")+`]}]}`),
+			box("signed", "event", `{"name": "signed", "callback": true, "deadline": "1d"}`)) + ", " + calc("behind", "steps.hand.x"),
+		func(s *simulation) {
+			s.enter()
+			for range 2 {
+				s.reply("send")
+				s.woken("signed", `{"outcome":"received","data":1}`)
+			}
+		},
+	},
 	"stop while handling": {
 		handled(sides("p", ``, side("a", person("a1")), side("b", calc("b1", "1 / 0"))), `{"do": "steps", "steps": [`+box("end", "stop", `{"message": "Enough."}`)+`]}`),
 		func(s *simulation) { s.enter() },

@@ -57,6 +57,9 @@ func (d *decider) beginEvent(node *pipeline.Node, group *frame) error {
 	if err != nil {
 		return d.failBegin(node, group, formulaFailure(err))
 	}
+	if event.Callback {
+		_, key = d.callbacks(group.id(), node.ID())
+	}
 	wait, failure := eventWait(StepRunID{}, event.Name, key, nil)
 	if failure != nil {
 		return d.failBegin(node, group, *failure)

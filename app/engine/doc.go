@@ -87,7 +87,7 @@
 // commit.go, commit_flow.go and commit_catch.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
-// event.go with its neighbours, timer.go and capped.go (what sets a branch going),
+// event.go with its neighbours, callback.go, child_start.go and child_end.go, timer.go and capped.go (what sets a branch going),
 // pump.go, pump_look.go and pump_allot.go (which slice is next), admit.go (which queued
 // run is next), pause.go, fit.go and move.go (which version a run is on), reap.go and watchdog.go with watch_queries.go and
 // watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up),

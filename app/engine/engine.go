@@ -59,6 +59,7 @@ type Config struct {
 	Callers map[pipeline.Kind]Caller // outside calls, by kind of step
 	// InputBound is the most input tokens that a model can be charged for an input.
 	InputBound func(AIInput) int64
+	Callbacks  Callbacks // the addresses at which other systems answer
 	Log        *slog.Logger
 }
 

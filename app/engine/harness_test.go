@@ -64,6 +64,7 @@ func build(t *testing.T, callers map[pipeline.Kind]engine.Caller) *house {
 	}
 	h.engine = engine.New(engine.Config{
 		DB: h.db.DB, Jobs: inserter, Reviews: h.reviews, Callers: all, InputBound: jobs.InputBound, Log: h.log,
+		Callbacks: engine.Callbacks{Secret: secret, BaseURL: "http://tollgate.example"},
 	})
 	return h
 }

@@ -176,6 +176,8 @@ func (d *decider) seeOne(where position, ref expr.Ref, steps map[string]any) err
 		if round := where.in.innermost(isRound); round != nil {
 			d.vars["round"] = json.Number(strconv.Itoa(round.row.Turn + 1))
 		}
+	case "callback":
+		d.seeCallback(where, ref)
 	case "error":
 		d.seeFailure(where)
 	case "steps":
@@ -198,6 +200,29 @@ func (d *decider) seeItem(where position) error {
 	}
 	d.vars["item"] = value
 	return nil
+}
+
+// seeCallback makes the address readable at which a step that comes later is answered: in
+// the frame around that holds it.
+func (d *decider) seeCallback(where position, ref expr.Ref) {
+	if len(ref.Path) == 0 || d.callbacks == nil { // whoever traces a value needs none
+		return
+	}
+	target := d.program.Node(ref.Path[0])
+	for f := where.in; target != nil; f = f.outer {
+		if d.inside(f, []*pipeline.Node{target}) == 0 && (f != nil || target.Parent == nil) {
+			addresses, ok := d.vars["callback"].(map[string]any)
+			if !ok {
+				addresses = map[string]any{}
+				d.vars["callback"] = addresses
+			}
+			addresses[target.ID()], _ = d.callbacks(f.id(), target.ID())
+			return
+		}
+		if f == nil {
+			return
+		}
+	}
 }
 
 // seeFailure makes the failure readable that is handled around.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -83,6 +84,9 @@ func (s *simulation) decide(at *StepRun, out outcome, barred bars) bool {
 	m := moment{
 		program: s.program, run: s.run, step: position, groups: s.groups(at), slice: slice.id, window: slice.window, fence: 1,
 		block: slices.Clone(slice.block), outcome: out, bars: barred, inputBound: func(AIInput) int64 { return 100 }, now: s.now, newID: s.newID,
+		callbacks: func(frame StepRunID, step string) (string, string) {
+			return "http://tollgate.example/" + step, callbackMark + step + fmt.Sprint(frame[15])
+		},
 	}
 	for asked := 0; ; asked++ {
 		require.Less(s.t, asked, 50, "asks for ever")

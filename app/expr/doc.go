@@ -30,7 +30,7 @@
 // sentence. A formula that only names a place, like input.order, hands over what
 // is there byte for byte, numbers of any size included.
 //
-// A formula sees the roots input, steps, item, index, round, run and error, where another
+// A formula sees the roots input, steps, item, index, round, run, error and callback, where another
 // system's answer is judged only the root answer, and nothing else: no clock, no network, no files. It is bounded in source length,
 // in computing cost, in time, and in the size of every text and list it builds.
 //

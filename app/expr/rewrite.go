@@ -25,7 +25,7 @@ func (r Ref) String() string { return strings.Join(append([]string{r.Root}, r.Pa
 
 // Roots are the names a formula can begin from.
 func Roots() []string {
-	return []string{"input", "steps", "item", "index", "round", "run", "error", "answer"}
+	return []string{"input", "steps", "item", "index", "round", "run", "error", "answer", "callback"}
 }
 
 func isRoot(name string) bool {

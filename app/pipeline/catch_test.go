@@ -75,3 +75,30 @@ func TestEntriesFitTheirFailures(t *testing.T) {
 		require.Equal(t, c.fits, entry.Fits(c.class, c.raised), "%+v", c)
 	}
 }
+
+// An address is for one execution, so it can be handed on only where it is clear which.
+func TestCheckOfAddresses(t *testing.T) {
+	t.Parallel()
+	signed := `{"id":"signed","name":"Signed","kind":"event","with":{"name":"signed","callback":true,"deadline":"1d"}}`
+	for name, c := range map[string]struct{ doc, want string }{
+		"beside":      {docWith(valueOf("c", "callback.signed"), signed), ""},
+		"inside":      {docWith(ifThen("d", valueOf("c", "callback.signed")), signed), ""},
+		"too late":    {docWith(signed, valueOf("c", "callback.signed")), "must come later in the same list of steps"},
+		"out of it":   {docWith(valueOf("c", "callback.signed"), ifThen("d", signed)), "must come later in the same list of steps"},
+		"no address":  {docWith(valueOf("c", "callback.calc"), setStep), "the address of Step 2 “Calc”, which has none."},
+		"no step":     {docWith(valueOf("c", "callback.nope")), "step “nope”, which does not exist."},
+		"all of them": {docWith(valueOf("c", "callback"), signed), "Name the step that waits for the answer"},
+		"a part":      {docWith(valueOf("c", "callback.signed.x"), signed), "Name the step that waits for the answer"},
+		"with a key":  {docWith(strings.Replace(signed, `"callback"`, `"key":"k","callback"`, 1)), "a key means nothing"},
+	} {
+		d, err := Parse([]byte(c.doc))
+		require.NoError(t, err, name)
+		all := lines(Check(d))
+		if c.want == "" {
+			require.Empty(t, all, name)
+			require.Equal(t, 3, d.needs())
+			continue
+		}
+		require.Contains(t, strings.Join(all, "\n"), c.want, name)
+	}
+}

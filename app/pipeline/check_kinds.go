@@ -283,6 +283,9 @@ func (c *checker) parallel(n *Node, w *Parallel) {
 // An event may never come.
 func (c *checker) event(n *Node, w *Event) {
 	c.label(n, "with.name", "the event", w.Name, true)
+	if w.Callback && w.Key != "" {
+		c.blocks(n, "with.key", "it is answered at an address of its own, so a key means nothing. Remove the key, or wait for the event by its key.")
+	}
 	c.oneOf(n, "with.on_deadline", string(w.OnDeadline), "", string(DeadlineFail), string(DeadlineContinue))
 	switch {
 	case w.Deadline == nil && w.OnDeadline != "":

@@ -107,6 +107,8 @@ func (r reader) check(rule scopeRule) {
 		r.part("run", RunFields(), r.ref.Path)
 	case "steps":
 		r.step()
+	case "callback":
+		r.callback()
 	case "error":
 		r.failure()
 	case "item":

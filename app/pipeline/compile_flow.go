@@ -51,7 +51,7 @@ func (c *compiler) wait(w *Wait) *CompiledWait {
 }
 
 func (c *compiler) event(w *Event) *CompiledEvent {
-	out := &CompiledEvent{Name: w.Name, Key: c.optional(w.Key), OnDeadline: either(w.OnDeadline, DeadlineFail)}
+	out := &CompiledEvent{Name: w.Name, Key: c.optional(w.Key), OnDeadline: either(w.OnDeadline, DeadlineFail), Callback: w.Callback}
 	if w.Deadline != nil {
 		out.Deadline = time.Duration(*w.Deadline)
 	}

@@ -34,6 +34,9 @@ func (s *Step) needs() int {
 	if mail, ok := s.With.(*Email); ok && len(mail.Attachments) > 0 {
 		return 3
 	}
+	if w, ok := s.With.(*Event); ok && w.Callback {
+		return 3
+	}
 	switch s.Kind {
 	case KindHTTP, KindChild, KindEmit:
 		return 3

@@ -41,6 +41,7 @@ type Event struct {
 	Key        string         `json:"key,omitempty"` // text that the sender's key must equal
 	Deadline   *Duration      `json:"deadline,omitempty"`
 	OnDeadline DeadlineAction `json:"on_deadline,omitempty"` // fail or continue
+	Callback   bool           `json:"callback,omitempty"`    // another system answers at an address of its own; steps before it hand on callback.<id>
 }
 
 // Wait waits for a time; exactly one of its fields is set.

@@ -56,6 +56,7 @@ type CompiledEvent struct {
 	Key        *expr.Text    // nil: the sender's key must be empty, too
 	Deadline   time.Duration // 0: none
 	OnDeadline DeadlineAction
+	Callback   bool // it is answered at an address
 }
 
 // CompiledChild is a Child configuration.

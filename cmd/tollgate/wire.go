@@ -83,6 +83,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 		db: db, secret: secret, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
 		engine: engine.New(engine.Config{
 			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, Log: log,
+			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
 			Callers: map[pipeline.Kind]engine.Caller{
 				pipeline.KindAI:    jobs.AI{Registry: registry},
 				pipeline.KindEmail: jobs.Email{DB: db, Outbox: outbox},
