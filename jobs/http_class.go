@@ -77,7 +77,7 @@ func statusMeanings(status int) meaning {
 	case 3:
 		return meaning{classRedirect, never, "that leads elsewhere, and is not followed." + inVain + " Enter the address it leads to."}
 	case 4:
-		return meaning{classInvalidRequest, never, "it does not take what was sent." + inVain + " Check the data and the address of this step; what it said stands below."}
+		return meaning{classInvalidRequest, never, "it does not take what was sent." + inVain + " Check the data and the address of this step; what it said stands under “Technical detail”."}
 	case 5:
 		return meaning{classServer, unknown, "it has trouble of its own." + later}
 	}
@@ -128,6 +128,9 @@ func (c *httpCall) refused(got answer) engine.Reply {
 // reply makes a failure of a meaning. Of what may have been done, only a call that gets
 // data is repeated without a word.
 func (c *httpCall) reply(m meaning, words, detail string) engine.Reply {
+	if m.again == unknown && c.sends() {
+		words = strings.TrimSuffix(words, later) // whether it did is what matters then
+	}
 	return engine.Reply{
 		Failure:   &engine.Failure{Class: m.class, Message: c.masks.Text(words), Detail: detail},
 		Retryable: m.again == safely || m.again == unknown && !c.sends(),

@@ -122,7 +122,7 @@ func (r *runView) happenedAt(p passage) []happening {
 		case engine.AttemptFailed:
 			lines = append(lines, happening{try.EndedAt, ui.Sentence{title, ui.Plain(" did not work: "), ui.Name(failureWords(try.Failure))}})
 		case engine.AttemptInterrupted:
-			lines = append(lines, happening{try.EndedAt, ui.Sentence{title, ui.Plain(" was cut off and made again with the same key")}})
+			lines = append(lines, happening{try.EndedAt, ui.Sentence{title, ui.Plain(cutOffWords(try, p))}})
 		}
 	}
 	for _, wait := range p.Waits {
@@ -140,6 +140,9 @@ func (r *runView) happenedAt(p passage) []happening {
 		lines = append(lines, happening{*p.Step.EndedAt, ui.Sentence{title, ui.Plain(" failed: "), ui.Name(failureWords(p.Step.Failure))}})
 	}
 	if detail, ok := r.Reviews[p.Step.ID]; ok {
+		if p.Node.HTTP() != nil {
+			return append(lines, toldWhetherItArrived(detail, title)...)
+		}
 		lines = append(lines, happenedIn(detail)...)
 	}
 	return lines

@@ -76,7 +76,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	s.reviews = review.New(secret, invitations{s.outbox})
 	s.engine = engine.New(engine.Config{
 		DB: s.db.DB, Jobs: s.jobs, Reviews: s.reviews, Log: slog.New(slog.DiscardHandler),
-		Callers:    map[pipeline.Kind]engine.Caller{pipeline.KindAI: s.calls, pipeline.KindEmail: s.calls},
+		Callers:    map[pipeline.Kind]engine.Caller{pipeline.KindAI: s.calls, pipeline.KindEmail: s.calls, pipeline.KindHTTP: s.calls},
 		InputBound: func(engine.AIInput) int64 { return 1000 },
 		Callbacks:  engine.Callbacks{Secret: secret, BaseURL: config.BaseURL},
 	})

@@ -78,7 +78,9 @@ func tellKind(program *pipeline.Program, node *pipeline.Node, money bool) string
 	case *pipeline.Review:
 		return tellReview(program, with)
 	case *pipeline.Email:
-		return fmt.Sprintf("Sends “%s” to %s.", readable(program, with.Subject), readable(program, strings.Join(with.To, ", ")))
+		return fmt.Sprintf("Sends “%s” to %s%s.", readable(program, with.Subject), readable(program, strings.Join(with.To, ", ")), withFiles(with))
+	case *pipeline.HTTP:
+		return tellHTTP(program, with)
 	case *pipeline.Set:
 		var names []string
 		for _, value := range with.Values {
@@ -96,6 +98,13 @@ func tellKind(program *pipeline.Program, node *pipeline.Node, money bool) string
 		return said
 	}
 	return node.Step.Note
+}
+
+func withFiles(with *pipeline.Email) string {
+	if len(with.Attachments) == 0 {
+		return ""
+	}
+	return ", with files attached"
 }
 
 // tellAI names the answer fields, which say more than a prompt.

@@ -155,15 +155,17 @@ func (p *panelView) news(c clock) ui.Sentence {
 	case p.Passage.caught():
 		return p.Passage.handledWords()
 	case step.State == engine.StepFailed && step.Failure != nil:
-		return ui.Sentence{ui.Strong(step.Failure.Message)}
+		return append(ui.Sentence{ui.Strong(step.Failure.Message)}, p.triedOften()...)
 	case step.State == engine.StepCancelled:
-		return ui.Words("Stopped " + c.when(*step.EndedAt) + ", when the run was cancelled.")
+		return append(ui.Words("Stopped "+c.when(*step.EndedAt)+", when the run was cancelled."), p.maybeArrived()...)
 	case !step.ReusedFrom.IsZero():
 		return ui.Words("Taken over from an earlier run. It was not done again and cost nothing here.")
 	case step.State == engine.StepSkipped:
 		return ui.Words("Left out " + c.when(*step.EndedAt) + ", with the value below in place of its result.")
 	case step.State == engine.StepDone:
 		return p.doneWords(c)
+	case p.Passage.Wait != nil && p.Passage.Wait.Kind == engine.WaitReview && p.node().HTTP() != nil:
+		return p.unsureWords(c)
 	case p.Passage.Wait != nil && p.Passage.Wait.Kind == engine.WaitReview:
 		return p.askedWords(c)
 	case p.Passage.Wait != nil:
@@ -193,7 +195,7 @@ func (p *panelView) doneWords(c clock) ui.Sentence {
 	step := p.Passage.Step
 	ended := c.when(*step.EndedAt)
 	switch {
-	case p.Review != nil && !p.Review.Open():
+	case p.Review != nil && !p.Review.Open() && p.node().HTTP() == nil: // whose note says what was answered
 		return append(decidedBy(*p.Review), ui.Plain(", "+ended+"."))
 	case step.Chosen != "":
 		if list := p.node().Child(step.Chosen); list != nil {
@@ -207,10 +209,10 @@ func (p *panelView) doneWords(c clock) ui.Sentence {
 	return ui.Words(sentenceCase(ended) + ", after " + ui.Duration(took) + ".")
 }
 
-// interrupted tells whether a worker died in the middle of a try.
+// interrupted tells whether a worker died in the middle of a try, and another followed.
 func (p *panelView) interrupted() bool {
 	for _, try := range p.Passage.Tries {
-		if try.Outcome == engine.AttemptInterrupted {
+		if try.Outcome == engine.AttemptInterrupted && try.Number < p.Passage.Step.Attempt {
 			return true
 		}
 	}
@@ -310,7 +312,12 @@ func (p *panelView) sent() []ui.Pair {
 		if len(mail.CC) > 0 {
 			pairs = append(pairs, ui.Pair{Label: "Copy to", Value: strings.Join(mail.CC, ", ")})
 		}
+		if len(mail.Attachments) > 0 {
+			pairs = append(pairs, ui.Pair{Label: "Attached", Value: attachedWords(mail.Attachments)})
+		}
 		return append(pairs, ui.Pair{Label: "Subject", Value: mail.Subject}, ui.Pair{Label: "Text", Part: ui.Said(mail.Body)})
+	case pipeline.KindHTTP:
+		return sentCall(p.Input.Bytes)
 	}
 	return nil
 }

@@ -153,7 +153,7 @@ func (r *runView) readNews(ctx context.Context, tx tenants.Tx) error {
 func (r *runView) readReviews(ctx context.Context, tx tenants.Tx) error {
 	r.Reviews = map[engine.StepRunID]review.Detail{}
 	for _, p := range r.Passages {
-		if p.Step == nil || p.Step.Kind != pipeline.KindReview {
+		if p.Step == nil || p.Step.Kind != pipeline.KindReview && !p.askedWhetherItArrived() {
 			continue
 		}
 		if len(r.Reviews) == reviewsOnPage {

@@ -46,7 +46,7 @@ func TestSecretsOfAWorkspace(t *testing.T) {
 	s.in(tenants.Builder).get(s.at("secrets")).is(http.StatusForbidden)
 }
 
-func parsed(t *testing.T, document string) pipeline.Document {
+func parsed(t testing.TB, document string) pipeline.Document {
 	t.Helper()
 	d, err := pipeline.Parse([]byte(document))
 	require.NoError(t, err)

@@ -102,7 +102,7 @@ func callCases() []callCase {
 		both("409", status(409), stops("conflict", "Look there whether it was done before")),
 		both("410", status(410), stops("not_found", "any more")),
 		both("413", status(413), stops("invalid_request", "does not take what was sent")),
-		both("422", status(422), stops("invalid_request", "what it said stands below")),
+		both("422", status(422), stops("invalid_request", "what it said stands under “Technical detail”")),
 		both("423", status(423), stops("conflict", "Start this step again later")),
 		both("425", status(425), waits("overloaded", easier, "did nothing")),
 		both("429", status(429), waits("rate_limited", easier, "asked too often")),

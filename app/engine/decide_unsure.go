@@ -2,7 +2,6 @@ package engine
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
@@ -114,7 +113,7 @@ func (d *decider) arrivedDraft(node *pipeline.Node) (reviewDraft, *Failure) {
 	cause := d.outcome.failure
 	draft := reviewDraft{
 		node: node, ask: &arrivedAsk, round: d.step.Attempt, editable: arrivedFields,
-		question: fmt.Sprintf("“%s” may have arrived, or not. Which is it?", node.Step.Name),
+		question: node.Step.Name + ": did it arrive?",
 		body: cause.Message + " Nobody can tell from here whether the other side got what was sent. " +
 			"It is not sent again unless you say so: look in the other system first.",
 		approve: "“It arrived” goes on without sending anything. “It did not arrive” sends it once more, under the same key.",

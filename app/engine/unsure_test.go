@@ -90,7 +90,7 @@ func TestERPThatIgnoresKeysAndIsCut_Ask(t *testing.T) {
 func requireTold(t *testing.T, h *house, p engine.Progress, step engine.StepRunID) {
 	t.Helper()
 	detail := h.review(step)
-	require.Contains(t, detail.Content.Title, "“Post the order” may have arrived, or not")
+	require.Contains(t, detail.Content.Title, "Post the order: did it arrive?")
 	require.Contains(t, detail.Content.Body, "not sent again unless you say so")
 	require.Contains(t, detail.Content.Facts[1].Value, `{"ref":"run-1"}`)
 	require.Equal(t, step.String(), detail.Content.Facts[2].Value, "the idempotency key")
