@@ -46,6 +46,7 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "reap", reapEvery, counted(worker.Reap))
 	t.run(ctx, config.Log, "timers", timerEvery, counted(worker.FireTimers))
 	t.run(ctx, config.Log, "events", timerEvery, counted(worker.SpreadEvents))
+	t.run(ctx, config.Log, "bulks", timerEvery, counted(worker.RunBulks))
 	t.run(ctx, config.Log, "watch", watchEvery, sparing(func(ctx context.Context) error {
 		_, err := worker.Watch(ctx)
 		return err

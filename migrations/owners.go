@@ -21,6 +21,8 @@ var Owners = map[string]string{
 	"runs":                "app/engine",
 	"run_values":          "app/engine",
 	"run_suppressed":      "app/engine",
+	"bulk_jobs":           "app/engine",
+	"bulk_runs":           "app/engine",
 	"step_runs":           "app/engine",
 	"attempts":            "app/engine",
 	"waits":               "app/engine",
