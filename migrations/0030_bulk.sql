@@ -18,7 +18,7 @@ CREATE TABLE bulk_jobs (
     CHECK ((ended_at IS NULL) = (state = 'running'))
 );
 CREATE INDEX bulk_jobs_open ON bulk_jobs (tenant_id, id) WHERE state = 'running';
-CALL protect_tenant_table('bulk_jobs', 'SELECT, INSERT, UPDATE', 'SELECT');
+CALL protect_tenant_table('bulk_jobs', 'SELECT, INSERT, UPDATE', 'SELECT (tenant_id, id, state)');
 
 -- The runs of it. words say why one was passed over.
 CREATE TABLE bulk_runs (

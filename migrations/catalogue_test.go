@@ -196,6 +196,7 @@ var systemGrants = map[string]string{
 	"sessions":          "DELETE, INSERT, SELECT, UPDATE", // sign-in
 	"goose_db_version":  "SELECT",                         // is the database at this release?
 	"audit_entries":     "INSERT",                         // a workspace was made
+	"bulk_jobs":         "SELECT (id, state, tenant_id)",  // what is open, of everybody
 	"workers":           "DELETE, INSERT, SELECT, UPDATE", // beats
 	"watch_findings":    "DELETE, INSERT, SELECT, UPDATE", // the watchdog looks at all tenants
 	"pipelines":         "SELECT",                         // ticks that go through all tenants' runs

@@ -37,6 +37,9 @@ func things(s *site, in workspace) map[string]string {
 		mails, err := s.outbox.List(ctx, tx)
 		require.NoError(s.t, err)
 		found["id"] = mails[0].ID.String()
+		bulk, err := s.engine.StartBulk(ctx, tx, engine.BulkPause, engine.BulkFilter{}, in.people[tenants.Builder], "", in.ID.String())
+		require.NoError(s.t, err)
+		found["bulk"] = bulk.String()
 		sent, err := s.engine.SendEvent(ctx, tx, engine.Event{Name: "secret plan", Data: []byte("1"), Sender: "Secret plan"})
 		found["event"] = sent.Event.ID.String()
 		secret, secretErr := tenants.AddSecret(ctx, tx, s.web.vault, tenants.NewSecretValue{Name: "Secret plan", Value: "secret topic"}, in.people[tenants.Owner])
@@ -166,7 +169,7 @@ func TestTheMapIsSound(t *testing.T) {
 // The engine's and the review room's own errors about unknown ids are the pages' 404.
 func TestUnknownIDsAreNotFound(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{engine.ErrNoRun, engine.ErrNoValue, engine.ErrNoEvent, review.ErrNotFound, review.ErrUnknownLink, tenants.ErrNotMember} {
+	for _, err := range []error{engine.ErrNoRun, engine.ErrNoValue, engine.ErrNoEvent, engine.ErrNoBulk, review.ErrNotFound, review.ErrUnknownLink, tenants.ErrNotMember} {
 		require.Equal(t, http.StatusNotFound, problemOf(err).status, err)
 	}
 }

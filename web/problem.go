@@ -94,6 +94,9 @@ var problems = []struct {
 		sentence: "Nothing was changed. Wait until the run waits for something, or pause it, and move it then."}},
 	{engine.ErrOtherVersion, overtaken},
 	{engine.ErrMoved, overtaken},
+	{engine.ErrNoBulk, problem{status: http.StatusNotFound, heading: "There is nothing at this address",
+		sentence: "The address may be mistyped. What was done to each run is in its own record."}},
+	{engine.ErrBulkEnded, problem{status: http.StatusConflict, heading: "This has ended already", sentence: "There is nothing left to stop."}},
 	{engine.ErrNotFailed, problem{status: http.StatusConflict, heading: "This run has not failed", sentence: "Only a run that has failed can be tried again. Load the run's page to see where it is."}},
 	{engine.ErrNotSkippable, problem{status: http.StatusConflict, heading: "This step cannot be skipped now",
 		sentence: "Only a step that waits, or one at which the run failed, can be skipped. Load the run's page to see where it is."}},
@@ -178,6 +181,9 @@ func problemByType(err error) (problem, bool) {
 		return problem{status: http.StatusTooManyRequests, heading: "Too many runs are open",
 			sentence: fmt.Sprintf("This workspace can have %s open at once. Nothing was started. Wait until some have ended, or cancel those that are not needed.",
 				ui.Plural(int64(many.Quota), "run", "runs"))}, true
+	}
+	if bad, ok := errors.AsType[*engine.BadBulk](err); ok {
+		return unfit(bad.Reason), true
 	}
 	if never, ok := errors.AsType[*engine.NotRerunnable](err); ok {
 		return problem{status: http.StatusConflict, heading: "The run cannot be done again from there", sentence: never.Why}, true

@@ -88,6 +88,12 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/runs/:run/answer/:step", "step.ask_answer", may(tenants.StartRuns), s.answerPage),
 		post(workspacePath+"/runs/:run/answer/:step", "step.answer", may(tenants.StartRuns), s.answerWait),
 
+		// Something done to many runs.
+		get(workspacePath+"/bulk", "bulk.ask", may(tenants.StartRuns), s.bulkPage),
+		post(workspacePath+"/bulk", "bulk.start", may(tenants.StartRuns), s.startBulk),
+		get(workspacePath+"/bulk/:bulk", "bulk.show", may(tenants.Read), s.bulkProgress),
+		post(workspacePath+"/bulk/:bulk/stop", "bulk.stop", may(tenants.StartRuns), s.stopBulk),
+
 		// Events that runs wait for.
 		get(workspacePath+"/events", "event.list", may(tenants.Read), s.eventsPage),
 		get(workspacePath+"/events/send", "event.ask", may(tenants.StartRuns), s.sendPage),

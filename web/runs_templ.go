@@ -77,7 +77,11 @@ func (r runsView) actions() ui.Actions {
 	if !r.Pipeline.IsZero() {
 		href = r.v.path("pipelines", r.Pipeline.String(), "start")
 	}
-	return ui.Actions{ui.Button{Text: "Events", Href: r.v.path("events")}, ui.Button{Text: "Start a run", Kind: ui.Primary, Icon: ui.IconPlus, Href: href}}
+	actions := ui.Actions{}
+	if bulk := r.bulkButton(); bulk != nil {
+		actions = append(actions, bulk)
+	}
+	return append(actions, ui.Button{Text: "Events", Href: r.v.path("events")}, ui.Button{Text: "Start a run", Kind: ui.Primary, Icon: ui.IconPlus, Href: href})
 }
 
 func (r runsView) nothing() string {

@@ -1,0 +1,262 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"tollgate/app/engine"
+	"tollgate/app/pipeline"
+	"tollgate/app/trigger"
+	"tollgate/tenants"
+	"tollgate/web/ui"
+)
+
+// bulkView asks what is to be done to all runs of a filter, and says what that means.
+type bulkView struct {
+	v         *visit
+	Key       string
+	Action    engine.BulkAction
+	Filter    engine.BulkFilter
+	Day       string // of Filter.From, as typed
+	Pipelines []pipeline.Pipeline
+	Plan      engine.BulkPlan
+	Moved     ui.Sentence
+}
+
+// bulkWords are the actions, as they are offered and as they are told.
+var bulkWords = []struct {
+	action      engine.BulkAction
+	offer, done string
+	means       string
+}{
+	{engine.BulkRetry, "Try the failed step again", "tried again", "Each goes on as the same run, from the step that failed. Finished steps are kept."},
+	{engine.BulkRerun, "Run again from the start", "run again", "Each is done again as a new run that is linked to it. Everything is done and paid anew, and what they sent goes out again."},
+	{engine.BulkPause, "Pause", "paused", "Each ends the steps it is at, and begins no more until it is resumed."},
+	{engine.BulkResume, "Resume", "resumed", "Each goes on from where it was paused."},
+	{engine.BulkCancel, "Cancel", "cancelled", "Each stops for good. It cannot go on afterwards, and whoever was asked is not asked any more."},
+}
+
+// bulkPage asks; only its form does anything.
+func (s *Server) bulkPage(v *visit) error {
+	view, err := v.readBulk(v.QueryParam)
+	if err != nil {
+		return err
+	}
+	view.Key = newFormKey()
+	return view.show(http.StatusOK)
+}
+
+// readBulk reads what is to be done, and to which runs.
+func (v *visit) readBulk(value func(string) string) (bulkView, error) {
+	view := bulkView{v: v, Action: engine.BulkAction(value("action")), Day: value("from"),
+		Filter: engine.BulkFilter{Group: engine.Group(value("state")), Class: value("class"), Cause: value("cause")}}
+	if !view.Filter.Group.Known() {
+		return view, errNotFound
+	}
+	if view.Action == "" {
+		view.Action = usualBulk[view.Filter.Group]
+	}
+	if text := value("pipeline"); text != "" {
+		var err error
+		if view.Filter.Pipeline, err = tenants.ParseID[pipeline.Pipeline](text); err != nil {
+			return view, errNotFound
+		}
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, view.Day, v.zone()); err == nil {
+		view.Filter.From = day
+	} else {
+		view.Day = ""
+	}
+	return view, v.inTx(view.read)
+}
+
+// usualBulk is what runs of a group are mostly gathered for.
+var usualBulk = map[engine.Group]engine.BulkAction{
+	engine.GroupFailed: engine.BulkRetry, engine.GroupPaused: engine.BulkResume,
+	engine.GroupCompleted: engine.BulkRerun, engine.GroupCancelled: engine.BulkRerun, "": engine.BulkCancel,
+	engine.GroupOpen: engine.BulkPause, engine.GroupPerson: engine.BulkPause, engine.GroupCapped: engine.BulkPause, engine.GroupQueued: engine.BulkCancel,
+}
+
+func (b *bulkView) read(ctx context.Context, tx tenants.Tx) error {
+	var err error
+	if b.Pipelines, err = pipeline.List(ctx, tx); err != nil {
+		return err
+	}
+	if !b.Filter.Pipeline.IsZero() {
+		if _, err := pipeline.ByID(ctx, tx, b.Filter.Pipeline); err != nil {
+			return err
+		}
+	}
+	b.Plan, err = engine.PlanBulk(ctx, tx, b.Action, b.Filter)
+	return err
+}
+
+func (b *bulkView) show(status int) error {
+	frame := b.v.frame("Do something to many runs", inRuns)
+	frame.Narrow = true
+	return b.v.page(status, frame, bulkBody(*b))
+}
+
+// startBulk begins it, or shows the page again where other runs fit by now.
+func (s *Server) startBulk(v *visit) error {
+	view, err := v.readBulk(v.FormValue)
+	if err != nil {
+		return err
+	}
+	if !trigger.FitsAsKey(v.FormValue(formKeyName)) {
+		return trigger.ErrNoFormKey
+	}
+	var id engine.BulkID
+	err = v.inTx(func(ctx context.Context, tx tenants.Tx) error {
+		var err error
+		id, err = s.Engine.StartBulk(ctx, tx, view.Action, view.Filter, v.me, engine.Mark(v.FormValue(markName)), v.hand().Key)
+		return err
+	})
+	if errors.Is(err, engine.ErrMoved) {
+		v.saved = false
+		view.Key = newFormKey()
+		view.Moved = ui.Sentence{ui.Strong("Nothing was begun."), ui.Plain(" Other runs fit the filter than when you opened this page. Below is what it would mean now.")}
+		return view.show(http.StatusConflict)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.path("bulk", id.String()))
+}
+
+// address is the page's with one part of the filter changed.
+func (b bulkView) address(name, value string) string {
+	query := b.values()
+	query.Set(name, value)
+	if value == "" {
+		query.Del(name)
+	}
+	return b.v.path("bulk") + "?" + query.Encode()
+}
+
+// values are the filter and the action as a form sends them.
+func (b bulkView) values() url.Values {
+	query := url.Values{"action": {string(b.Action)}}
+	for name, value := range map[string]string{"state": string(b.Filter.Group), "class": b.Filter.Class, "cause": b.Filter.Cause, "from": b.Day} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if !b.Filter.Pipeline.IsZero() {
+		query.Set("pipeline", b.Filter.Pipeline.String())
+	}
+	return query
+}
+
+// hidden are what the form that begins it carries.
+func (b bulkView) hidden() []ui.Hidden {
+	hidden := []ui.Hidden{{Name: formKeyName, Value: b.Key}, {Name: markName, Value: string(b.Plan.Mark)}}
+	values := b.values()
+	for _, name := range []string{"action", "state", "class", "cause", "from", "pipeline"} {
+		if values.Has(name) {
+			hidden = append(hidden, ui.Hidden{Name: name, Value: values.Get(name)})
+		}
+	}
+	return hidden
+}
+
+// fields choose what is done and to which runs.
+func (b bulkView) fields() []ui.Field {
+	actions := ui.Field{Kind: ui.ChoiceField, Name: "action", Label: "What to do", Value: string(b.Action)}
+	for _, one := range bulkWords {
+		actions.Options = append(actions.Options, ui.Option{Value: string(one.action), Label: one.offer})
+	}
+	states := ui.Field{Kind: ui.ChoiceField, Name: "state", Label: "Runs that are", Value: string(b.Filter.Group), Optional: true}
+	for _, one := range groupWords[1:] {
+		states.Options = append(states.Options, ui.Option{Value: string(one.group), Label: one.words})
+	}
+	of := ui.Field{Kind: ui.ChoiceField, Name: "pipeline", Label: "Of the pipeline", Optional: true}
+	if !b.Filter.Pipeline.IsZero() {
+		of.Value = b.Filter.Pipeline.String()
+	}
+	for _, one := range b.Pipelines {
+		of.Options = append(of.Options, ui.Option{Value: one.ID.String(), Label: one.Name})
+	}
+	if len(of.Options) <= mostRadios {
+		of.Options = append([]ui.Option{{Value: "", Label: "Any"}}, of.Options...)
+	}
+	return []ui.Field{actions, states, of, {Kind: ui.DateField, Name: "from", Label: "Started on or after", Value: b.Day, Optional: true}}
+}
+
+// mostRadios is how many pipelines are offered side by side; more are a list, in which
+// nothing can be chosen anyway.
+const mostRadios = 5
+
+// means says how many runs it is about, and what becomes of them.
+func (b bulkView) means() []ui.Row {
+	rows := []ui.Row{line(ui.Strong(ui.Plural(int64(b.Plan.Runs), "run", "runs")), ui.Plain(" will be "+bulkDone(b.Action)+", one after the other, in the background. You can watch it and stop it."))}
+	for _, one := range bulkWords {
+		if one.action == b.Action {
+			rows = append(rows, line(ui.Plain(one.means)))
+		}
+	}
+	if b.Plan.More {
+		rows = append(rows, line(ui.Plain("There are more: the oldest "+ui.Count(engine.MostInBulk)+" are taken. Do the rest afterwards.")))
+	}
+	return append(rows, line(ui.Plain("A run that it does not fit any more when its turn comes is passed over, with the reason. What is done to each is in its record, with your name.")))
+}
+
+// bulkDone is what the action makes of a run.
+func bulkDone(action engine.BulkAction) string {
+	for _, one := range bulkWords {
+		if one.action == action {
+			return one.done
+		}
+	}
+	return string(action)
+}
+
+// causes narrow the filter to runs that failed for one reason.
+func (b bulkView) causes() []ui.Row {
+	var rows []ui.Row
+	for _, cause := range b.Plan.Causes {
+		row := ui.Row{Reason: ui.Sentence{ui.Name(cause.Message)}, End: ui.Count(int64(cause.Runs))}
+		if b.Filter.Cause == "" && len(b.Plan.Causes) > 1 {
+			row.Reason = append(row.Reason, ui.Plain(" "), ui.LinkTo("Only these", b.address("cause", cause.Message)))
+		}
+		rows = append(rows, row)
+	}
+	if b.Filter.Cause != "" {
+		rows = append(rows, line(ui.LinkTo("All causes", b.address("cause", ""))))
+	}
+	return rows
+}
+
+// do is the button that begins it.
+func (b bulkView) do() ui.Button {
+	button := ui.Button{Kind: ui.Primary, TestID: "confirm-bulk"}
+	if b.Action == engine.BulkCancel {
+		button.Kind = ui.Danger
+	}
+	for _, one := range bulkWords {
+		if one.action == b.Action {
+			button.Text = one.offer + ": " + ui.Plural(int64(b.Plan.Runs), "run", "runs")
+		}
+	}
+	return button
+}
+
+// bulkButton leads from a filtered list to what can be done to all of its runs.
+func (r runsView) bulkButton() templ.Component {
+	if r.Group == "" && r.Pipeline.IsZero() || r.Sizes[r.Group] == 0 || !r.v.me.Role.May(tenants.StartRuns) {
+		return nil
+	}
+	query := url.Values{}
+	if r.Group != "" {
+		query.Set("state", string(r.Group))
+	}
+	if !r.Pipeline.IsZero() {
+		query.Set("pipeline", r.Pipeline.String())
+	}
+	return ui.Button{Text: "Do something to all of these", Href: r.v.path("bulk") + "?" + query.Encode(), TestID: "bulk"}
+}
