@@ -119,6 +119,8 @@ func (l lineageView) made(o engine.Origin, reads []engine.Read, field string) ui
 	from := l.readWords(reads)
 	var out ui.Sentence
 	switch kind := o.Node.Kind(); {
+	case o.Row.State == engine.StepSkipped:
+		out = ui.Words("Left out, and this was given instead")
 	case o.Row.Caught():
 		out = from.behind([2]string{"It failed, and was handled by ", "It failed, and this was taken instead"})
 	case kind == pipeline.KindAI:
@@ -127,10 +129,15 @@ func (l lineageView) made(o engine.Origin, reads []engine.Read, field string) ui
 		out = l.reviewed(o, from, field)
 	case kind == pipeline.KindEvent:
 		out = l.came(o)
+	case kind == pipeline.KindChild && o.Child != nil:
+		out = l.handedBack(*o.Child, from)
 	case kind == pipeline.KindEach:
 		out = append(ui.Words(ui.Plural(int64(o.Parts), "item", "items")+" gave results. Read for the list, and for its first item: "), or(from, "nothing")...)
 	default:
 		out = from.behind(madeWords[kind])
+	}
+	if o.Row.Note != "" {
+		out = append(out, ui.Plain(". "), ui.Name(sentenceCase(o.Row.Note)))
 	}
 	if o.Reused != nil {
 		out = append(append(out, ui.Plain(". ")), l.r.reusedWords(*o.Reused)...)
@@ -149,7 +156,6 @@ var madeWords = map[pipeline.Kind][2]string{
 	pipeline.KindRepeat:   {"From the round that it went on with: ", "Of the round that it went on with"},
 	pipeline.KindParallel: {"From its branches: ", "From its branches"},
 	pipeline.KindHTTP:     {"As the other system answered, asked with ", "As the other system answered"},
-	pipeline.KindChild:    {"As the other run gave it, started with ", "As the other run gave it"},
 }
 
 // behind puts words before what was read, or says what there is without.
@@ -248,13 +254,27 @@ func changeWords(value json.RawMessage) string {
 }
 
 func (l lineageView) came(o engine.Origin) ui.Sentence {
-	if o.Event == nil {
+	switch {
+	case o.Event == nil && o.Row.Note != "":
+		return ui.Words("No event was taken")
+	case o.Event == nil:
 		return ui.Words("No event came in time, or it is not kept any more")
 	}
 	return ui.Sentence{
 		ui.LinkTo("The event", l.r.v.path("events", o.Event.ID.String())), ui.Plain(" that "), ui.Name(o.Event.Sender),
 		ui.Plain(" sent " + inSentence(ui.When(o.Event.SentAt, l.r.Now, l.r.v.zone()))),
 	}
+}
+
+// handedBack names the run whose result it is.
+func (l lineageView) handedBack(child engine.ChildOrigin, from read) ui.Sentence {
+	out := ui.Sentence{
+		ui.Plain("As "), ui.LinkTo("run #"+strconv.FormatInt(child.Number, 10), l.r.v.path("runs", child.Run.String())), ui.Plain(" of “"), ui.Name(child.Pipeline), ui.Plain("” gave it"),
+	}
+	if len(from) == 0 {
+		return out
+	}
+	return append(append(out, ui.Plain(", started with ")), from...)
 }
 
 // readWords name what was read by the words that people gave, each once.

@@ -83,7 +83,7 @@
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
 // rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, decide_catch.go, decide_child.go, and for groups frame.go, scope.go, locate.go,
-// decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
+// reuse.go, decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
 // commit.go, commit_flow.go and commit_catch.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,

@@ -29,6 +29,7 @@ func (e *Engine) completeOrigins(ctx context.Context, tx tenants.Tx, lineage *Li
 		func() error { return addModels(ctx, tx, rows, byRow, reused) },
 		func() error { return addEvents(ctx, tx, rows, byRow) },
 		func() error { return addReused(ctx, tx, reused) },
+		func() error { return addChildren(ctx, tx, rows, byRow) },
 		func() error { return e.addReviews(ctx, tx, rows, byRow) },
 	} {
 		if err := add(); err != nil {
@@ -75,6 +76,25 @@ func addEvents(ctx context.Context, tx tenants.Tx, steps []StepRunID, byRow map[
 	})
 	if err != nil {
 		return fmt.Errorf("read which events were taken: %w", err)
+	}
+	return nil
+}
+
+func addChildren(ctx context.Context, tx tenants.Tx, steps []StepRunID, byRow map[StepRunID]*Origin) error {
+	rows, _ := tx.Query(ctx, `
+		SELECT r.parent_step_run, r.id, p.name, r.number FROM runs r JOIN pipelines p ON p.tenant_id = r.tenant_id AND p.id = r.pipeline_id
+		WHERE r.tenant_id = $1 AND r.parent_step_run = ANY ($2) ORDER BY r.id`, tx.Tenant, steps)
+	var step StepRunID
+	var child ChildOrigin
+	_, err := pgx.ForEachRow(rows, []any{&step, &child.Run, &child.Pipeline, &child.Number}, func() error {
+		if origin := byRow[step]; origin != nil {
+			last := child
+			origin.Child = &last
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read which runs were started: %w", err)
 	}
 	return nil
 }

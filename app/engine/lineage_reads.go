@@ -81,7 +81,10 @@ func (t *tracer) sources(row StepRun, field string) ([]source, error) {
 	if node == nil {
 		return nil, nil
 	}
-	if row.Caught() {
+	switch {
+	case row.State == StepSkipped:
+		return nil, nil // somebody gave the value
+	case row.Caught():
 		return t.caughtSources(row, node)
 	}
 	outside := at(node, t.frameOf(row))

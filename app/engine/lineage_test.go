@@ -220,6 +220,27 @@ func (h *house) moreItems(run engine.RunID, list string, until int) {
 	require.NoError(h.t, err)
 }
 
+// A value that somebody gave instead comes from nobody else, and one that another run
+// handed back from that run.
+func TestLineageNamesHandsAndOtherRuns(t *testing.T) {
+	t.Parallel()
+	h := build(t, echo(quiet))
+	h.work()
+	inner := h.publish(`{"semantics": 3, "name": "Inner", "input": [{"name": "m", "type": "number"}], "steps": [` + setTo("x", "input.m + 1") + `], "result": [{"name": "y", "formula": "steps.x.x"}]}`)
+	run := h.start(h.publish(under3(flow("1", step("sub", "pipeline", fmt.Sprintf(`{"pipeline": %q, "wait": true, "input": [{"name": "m", "formula": "input.n"}]}`, inner)),
+		step("came", "event", `{"name": "never", "key": ""}`), setMany("end", "a", "steps.sub.result.y", "b", "steps.came.data")))), `{"n": 6, "list": []}`)
+	_, at := h.awaitWait(run, engine.WaitEvent)
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		return h.engine.Skip(ctx, tx, run, at, []byte(`{"data": 3}`), "", engine.Hand{By: tenants.Actor{Kind: tenants.ActorMember, Name: "Ana"}, Key: "skip"})
+	})
+	p := h.awaitEnd(run)
+	l := h.lineage(run, rowOf(t, p, "end", -1).ID)
+	require.Equal(t, "a < steps.sub.result.y=sub\nb < steps.came.data=came\nsub < input.n\ncame < ", story(l))
+	require.Equal(t, "Inner", l.Origins[1].Child.Pipeline)
+	require.Equal(t, engine.StepSkipped, l.Origins[2].Row.State)
+	require.Equal(t, "skipped by Ana", l.Origins[2].Row.Note)
+}
+
 // However many steps a run has, where a value comes from is told at once.
 func TestLineageOfALongRunIsFast(t *testing.T) {
 	t.Parallel()

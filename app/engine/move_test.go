@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -122,6 +124,68 @@ func TestARunThatDoesNotFitIsNotMoved(t *testing.T) {
 	require.NoError(t, err)
 	_, err = h.move(run, 1)
 	require.ErrorIs(t, err, engine.ErrOtherVersion, "the form was drawn for a version that it has left")
+}
+
+// A paused run is moved with what it has put aside, and a queued one before it begins;
+// both go on by the rules of their new version.
+func TestPausedAndQueuedRunsAreMoved(t *testing.T) {
+	t.Parallel()
+	doors := newGate()
+	h := build(t, mailCaller(doors.Call))
+	h.work()
+	limited := func(document string) string {
+		return strings.Replace(document, `"name": "Flow"`, `"name": "Flow", "concurrency": {"limit": 1, "policy": "queue"}`, 1)
+	}
+	id := h.publish(limited(flow("1", sendTo("send", "k@example.com"), setTo("x", "1"))))
+	paused, queued := h.start(id, `{"n": 1, "list": []}`), h.start(id, `{"n": 1, "list": []}`)
+	<-doors.began
+	h.republish(id, limited(under3(flow("steps.y.x", sendTo("send", "k@example.com"), setTo("y", "2")))))
+	require.NoError(t, h.pause(paused))
+	_, err := h.move(paused, 2)
+	require.ErrorIs(t, err, engine.ErrAtWork, "it pauses, and is not paused yet")
+	doors.leave <- ""
+	h.await(paused, "the pause", func(p engine.Progress) bool { return p.Run.State == engine.RunPaused })
+	for _, run := range []engine.RunID{paused, queued} {
+		moved, err := h.move(run, 2)
+		require.NoError(t, err)
+		require.True(t, moved)
+	}
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM slices WHERE run_id = $1 AND state = 'paused' AND semantics = 3`, paused))
+	require.NoError(t, h.resume(paused))
+	require.Equal(t, "2", h.result(h.awaitEnd(paused)))
+	<-doors.began
+	doors.leave <- ""
+	require.Equal(t, "2", h.result(h.awaitEnd(queued)))
+	require.Equal(t, 2, h.count(`SELECT count(*) FROM river.river_job WHERE queue = 'slices_3'`))
+}
+
+// However many steps a run has, a move is planned and made at once.
+func TestMoveOfALongRunIsFast(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	document := func(result string) string {
+		return flow(result, step("all", "each", `{"items": "input.list", "at_once": 8, "steps": [`+setTo("one", "item")+","+setTo("last", "steps.one.x")+`]}`), askRita("ask", "Well?"))
+	}
+	id := h.publish(document("1"))
+	run := h.start(id, numbers(20))
+	h.awaitWait(run, engine.WaitReview)
+	h.moreItems(run, "all", 3500)
+	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM slices WHERE run_id = $1`, run) == 0 }, 10*time.Second, 10*time.Millisecond)
+	h.republish(id, document("2"))
+	var took []time.Duration
+	for n := range 20 {
+		begun := time.Now()
+		h.in(func(ctx context.Context, tx tenants.Tx) error {
+			moved, err := h.engine.Move(ctx, tx, run, 1+n%2, 2-n%2, h.owner)
+			require.True(t, moved)
+			return err
+		})
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	t.Logf("p95 %s", took[18])
+	require.Less(t, took[18], 300*time.Millisecond)
 }
 
 // A move in the milliseconds in which the answer comes: the answer counts whatever comes

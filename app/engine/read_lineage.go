@@ -47,6 +47,14 @@ type Origin struct {
 	Review  *review.Detail
 	Event   *EventOrigin
 	Reused  *ReusedOrigin
+	Child   *ChildOrigin
+}
+
+// ChildOrigin is the run that a step started, and whose result it gave.
+type ChildOrigin struct {
+	Run      RunID
+	Pipeline string
+	Number   int64
 }
 
 // EventOrigin is the event that a step took.
