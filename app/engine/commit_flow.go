@@ -74,9 +74,16 @@ func (f *flowRows) queueSlices(b *tenants.Batch, tenant tenants.ID) {
 	f.moved.queue(b, tenant)
 	queueSlices(b, tenant, f.born)
 	for n, list := range f.over {
-		b.Queue(`DELETE FROM slices WHERE tenant_id = $1 AND window_id = $2 AND id <> $3`, tenant, list.list, f.keeping[n])
+		b.Queue(endWindowQuery, tenant, list.list, f.keeping[n])
 	}
 }
+
+// endWindowQuery leaves out those that are just about to join the list as well: they hold
+// their own slice and wait for us, so waiting for them would end in a deadlock. They lose,
+// look again, and end by themselves.
+const endWindowQuery = `
+	DELETE FROM slices WHERE tenant_id = $1 AND id = ANY (ARRAY (
+		SELECT id FROM slices WHERE tenant_id = $1 AND window_id = $2 AND id <> $3 FOR UPDATE SKIP LOCKED))`
 
 // insertedItems are the items of a list with the digests of their values.
 type insertedItems struct {

@@ -141,6 +141,22 @@ func TestItemsMayFailAsManyAsTheStepAllows(t *testing.T) {
 	h.requireClean(p)
 }
 
+// A list whose last items end together is joined by one of its slices, also where what
+// comes next is written in a transaction of its own, as a question to people is.
+func TestAListIsJoinedIntoAQuestion(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	id := h.publish(flow("1", step("all", "each", `{"items": "input.list", "at_once": 8, "steps": [`+setTo("one", "item")+","+setTo("two", "steps.one.x")+`]}`), askRita("ask", "Well?")))
+	for range 40 {
+		run := h.start(id, numbers(20))
+		h.awaitWait(run, engine.WaitReview)
+		require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM slices WHERE run_id = $1`, run) == 0 },
+			10*time.Second, 10*time.Millisecond, "slices that come late end by themselves")
+	}
+	require.Zero(t, h.count(`SELECT count(*) FROM watch_findings`))
+}
+
 // Items that wait leave the window: with one at a time, all of many get to ask.
 func TestItemsThatWaitMakeRoomForOthers(t *testing.T) {
 	t.Parallel()
