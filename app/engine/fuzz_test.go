@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"tollgate/app/pipeline"
 )
 
 // FuzzDecide runs random programs through random outcomes, with the branches of a run
@@ -149,9 +151,14 @@ func (p *shaper) step(depth int, seen []string, inside int) (kind, with string, 
 	return "ai", `{"models": ["practice/standard"], "instructions": "Answer.", "prompt": "{{ input.n }}"}`, false
 }
 
-// outward makes a step that reaches other runs.
+// outward makes a step that reaches other systems or runs.
 func (p *shaper) outward() (kind, with string, values bool) {
-	if p.r.IntN(2) == 0 {
+	switch p.r.IntN(3) {
+	case 0:
+		unsure := []string{"ask", "repeat", "fail"}[p.r.IntN(3)]
+		method := []string{"GET", "POST"}[p.r.IntN(2)]
+		return "http", fmt.Sprintf(`{"method": %q, "url": "https://example.com/{{ input.n }}", "if_unsure": %q}`, method, unsure), false
+	case 1:
 		return "emit", `{"name": "paid", "key": "{{ input.n }}", "data": [{"name": "x", "formula": "input.n / (input.n - 3)"}]}`, false
 	}
 	return "pipeline", fmt.Sprintf(`{"pipeline": "01890000-0000-7000-8000-000000000001", "input": [{"name": "n", "formula": "input.n"}], "wait": %v}`, p.r.IntN(3) > 0), false
@@ -229,7 +236,8 @@ func (s *simulation) randomWake(r *rand.Rand, row *StepRun) {
 		s.wakeAt(row, outcome{kind: done, output: []byte(`{"outcome":"received","data":{"a":1}}`)})
 	default:
 		verdict := []string{"approved", "rejected"}[r.IntN(2)]
-		s.wakeAt(row, outcome{kind: done, output: []byte(`{"verdict":"` + verdict + `","comment":"","by":"Rita"}`)})
+		arrived := []string{"arrived", "not_arrived"}[r.IntN(2)]
+		s.wakeAt(row, outcome{kind: done, output: []byte(`{"verdict":"` + verdict + `","comment":"","by":"Rita","arrived":"` + arrived + `"}`)}).callInput = []byte(`{"method":"POST"}`)
 	}
 }
 
@@ -241,7 +249,7 @@ func (s *simulation) randomReply(r *rand.Rand, steps int) {
 	case 0:
 		out = outcome{kind: interrupted, settle: &settle{abandoned: &abandoned{row.ID, row.Attempt}}}
 	case 1:
-		out = outcome{kind: failed, failure: &Failure{Class: "server"}, retryable: r.IntN(4) > 0, retryAfter: time.Duration(r.IntN(100)) * time.Second}
+		out = outcome{kind: failed, failure: &Failure{Class: "server"}, retryable: r.IntN(4) > 0, unsure: row.Kind == pipeline.KindHTTP && r.IntN(2) > 0, retryAfter: time.Duration(r.IntN(100)) * time.Second}
 		s.money(&out)
 	default:
 		s.money(&out)

@@ -152,7 +152,7 @@ type reviewDraft struct {
 	reject   string
 	silence  string
 	due      *time.Time
-	round    int // how often the step run has asked; 0 means the first time
+	round    int // 0: the step run has never asked before; its question is the first
 }
 
 // bar names what cannot begin where nobody can be asked.

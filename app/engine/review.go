@@ -23,7 +23,7 @@ func (d *drive) question(ctx context.Context, tx tenants.Tx, open openReview) (r
 		return review.Question{}, err
 	}
 	q := review.Question{
-		RunID: d.run.ID, StepRunID: open.step, Round: draft.round,
+		RunID: d.run.ID, StepRunID: open.step,
 		PipelineName: d.run.PipelineName, RunName: d.run.Name,
 		Title: draft.question, Body: draft.body, Proposal: d.proposal(ask, draft.proposal),
 		Labels:       review.Labels(ask.Labels),
@@ -33,6 +33,11 @@ func (d *drive) question(ctx context.Context, tx tenants.Tx, open openReview) (r
 		Requester:    d.run.StartedBy, AllowRequester: ask.AllowRequester, SendBack: ask.SendBack,
 		Due: draft.due, Proof: review.Proof(ask.Proof),
 	}
+	if draft.round > 0 {
+		if q.Round, err = nextRound(ctx, tx, open.step); err != nil {
+			return q, err
+		}
+	}
 	for _, fact := range draft.facts {
 		q.Facts = append(q.Facts, review.Fact{Label: fact.label, Value: fact.value})
 	}
@@ -40,6 +45,16 @@ func (d *drive) question(ctx context.Context, tx tenants.Tx, open openReview) (r
 		q.Editable = append(q.Editable, editableField(editable))
 	}
 	return q, nil
+}
+
+// nextRound counts the question of a step run that may have asked before.
+func nextRound(ctx context.Context, tx tenants.Tx, step StepRunID) (int, error) {
+	var round int
+	err := tx.QueryRow(ctx, `SELECT coalesce(max(round), 0) + 1 FROM reviews WHERE tenant_id = $1 AND step_run_id = $2`, tx.Tenant, step).Scan(&round)
+	if err != nil {
+		return 0, fmt.Errorf("count a step's questions: %w", err)
+	}
+	return round, nil
 }
 
 // proposal names who wrote the text that is judged: the model, where a step asked one.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -131,6 +132,27 @@ func TestERPThatIgnoresKeysAndIsCut_AskLetsItFail(t *testing.T) {
 	p := h.awaitEnd(run)
 	require.Equal(t, engine.RunFailed, p.Run.State)
 	require.Equal(t, engine.ClassUnsure, p.Run.Failure.Class)
+	requireOrders(t, erp, 1)
+}
+
+// What a step does about its failure may ask as well, and the step asks anew when it is
+// tried again: each question stands for itself.
+func TestERPThatIgnoresKeysAndIsCut_AskAndThenCatch(t *testing.T) {
+	t.Parallel()
+	erp, address := fakeerp.Start(t, fakeerp.Cut)
+	h := callingHouse(t, address)
+	h.work()
+	document := strings.Replace(order(address, ""), `"kind": "http",`, `"kind": "http", "on_error": [{"do": "ask", "ask": {"question": "Shall it go on?", "people": [{"email": "rita@example.com"}]}}],`, 1)
+	run := h.start(h.publish(document), `{"n": 1}`)
+	_, step := h.awaitWait(run, engine.WaitReview)
+	first := h.review(step).ID
+	h.decideEdited(step, review.Reject, "Leave it.", nil)
+	require.Eventually(t, func() bool {
+		detail, err := h.reviewIfAny(step)
+		return err == nil && detail.ID != first && detail.Open()
+	}, 20*time.Second, 20*time.Millisecond, "what is done about the failure asks, too")
+	h.decideEdited(step, review.Approve, "", nil)
+	h.awaitEnd(run)
 	requireOrders(t, erp, 1)
 }
 
