@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -254,12 +255,10 @@ func (e *Engine) keepAdmitting(ctx context.Context, looks bool) {
 func (e *Engine) admitAndSettle(ctx context.Context, settle bool) error {
 	ctx, cancel := context.WithTimeout(ctx, passLimit)
 	defer cancel()
-	if _, err := e.FollowChildren(ctx); err != nil {
-		return err
-	}
+	_, trouble := e.FollowChildren(ctx) // which must not keep others from starting
 	if _, err := e.AdmitQueued(ctx); err != nil || !settle {
-		return err
+		return errors.Join(trouble, err)
 	}
 	_, err := e.SettlePauses(ctx)
-	return err
+	return errors.Join(trouble, err)
 }

@@ -28,16 +28,11 @@ type childOf struct {
 func (e *Engine) FollowChildren(ctx context.Context) (int, error) {
 	followed := 0
 	for {
-		told, err := e.follow(ctx, childrenToTell, "tell of a run's end", e.tellParent)
-		if err != nil {
+		told, tellTrouble := e.follow(ctx, childrenToTell, "tell of a run's end", e.tellParent)
+		cancelled, cancelTrouble := e.follow(ctx, childrenToCancel, "cancel a run with the one above", e.cascade)
+		followed += told + cancelled
+		if err := errors.Join(tellTrouble, cancelTrouble); told+cancelled == 0 || err != nil {
 			return followed, err
-		}
-		cancelled, err := e.follow(ctx, childrenToCancel, "cancel a run with the one above", e.cascade)
-		if err != nil {
-			return followed, err
-		}
-		if followed += told + cancelled; told+cancelled == 0 || ctx.Err() != nil {
-			return followed, nil
 		}
 	}
 }
@@ -209,4 +204,4 @@ func (e *Engine) cascade(ctx context.Context, tx tenants.Tx, one childOf) error 
 }
 
 // cascadedBy is shown as who ended a run that was cancelled with the one above.
-const cascadedBy = "the run that had started it, which ended"
+const cascadedBy = "the run that started it"

@@ -155,6 +155,44 @@ func TestChildrenAreBoundInDepthAndNumber(t *testing.T) {
 	require.Contains(t, p.Run.Failure.Message, "1000 runs")
 }
 
+// Workers die again and again while failures are handled and runs run others: each item
+// comes out right, each step has one key, and each step that runs another has one run.
+func TestHandledFailuresAndRunsOfRunsSurviveTheirWorkers(t *testing.T) {
+	t.Parallel()
+	seen := &calls{}
+	h := build(t, mailCaller(func(ctx context.Context, call engine.Call) engine.Reply {
+		seen.add(call.Key)
+		select {
+		case <-ctx.Done():
+			return engine.Reply{Failure: &engine.Failure{Class: "cut", Message: "Cut."}, Retryable: true}
+		case <-time.After(3 * time.Millisecond):
+		}
+		if strings.Contains(string(call.Input), "no@example.com") {
+			return engine.Reply{Failure: &engine.Failure{Class: "refused", Message: "No."}}
+		}
+		return engine.Reply{Output: []byte(`{}`)}
+	}))
+	calm := h.storm([]*engine.Worker{h.work(), h.work(), h.work()})
+	const items = 24
+	inner := h.publish(single("steps.x.x", sendTo("inner", "in@example.com"), setTo("x", "input.n * 2")))
+	sides := handle(step("sides", "parallel", `{"branches": [{"id": "l", "name": "L", "steps": [`+sendTo("left", "l@example.com")+`]},
+		{"id": "r", "name": "R", "steps": [`+sendTo("right", "no@example.com")+`]}]}`), `{"classes": ["refused"], "do": "steps", "steps": [`+sendTo("instead", "i@example.com")+`]}`)
+	run := h.start(h.publish(caughtFlow("steps.all.results", step("all", "each", `{"items": "input.list", "at_once": 6, "result": "steps.sub.result.r", "steps": [`+sides+`,`+
+		step("sub", "pipeline", fmt.Sprintf(`{"pipeline": %q, "input": [{"name": "n", "formula": "item"}], "wait": true}`, inner))+`]}`))), numbers(items))
+	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM runs WHERE state = 'completed'`) > items/2 }, time.Minute, 50*time.Millisecond, "it does not get through the storm")
+	calm()
+	p := h.awaitEnd(run)
+	require.JSONEq(t, doubled(t, items), h.result(p))
+	h.requireClean(p)
+	require.Len(t, h.children(run), items)
+	for _, row := range p.Steps {
+		if row.StepID == "instead" {
+			require.Equal(t, engine.StepDone, row.State)
+		}
+	}
+	require.Equal(t, items, h.count(`SELECT count(*) FROM step_runs WHERE step_id = 'instead'`))
+}
+
 // The bar: a tree of runs with calls in flight stops within 5 s of its top being cancelled,
 // each run ends once, and nothing hangs. TOLLGATE_TREE is how many runs each
 // run starts, as far as the limit of runs below one allows.
@@ -187,11 +225,12 @@ func TestCancelGoesDownATreeOfRuns(t *testing.T) {
 	began := time.Now()
 	h.in(func(ctx context.Context, tx tenants.Tx) error { return h.engine.Cancel(ctx, tx, top, "Ana") })
 	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM runs WHERE ended_at IS NULL`) == 0 }, 20*time.Second, 20*time.Millisecond)
+	ended := time.Since(began)
 	require.Eventually(t, func() bool {
 		return h.count(`SELECT count(*) FROM slices`)+h.count(`SELECT count(*) FROM river.river_job WHERE state = 'running'`) == 0
 	}, 20*time.Second, 20*time.Millisecond)
 	took := time.Since(began)
-	t.Logf("%d runs stopped in %s", all, took.Round(time.Millisecond))
+	t.Logf("%d runs ended in %s, their calls in %s", all, ended.Round(time.Millisecond), took.Round(time.Millisecond))
 	require.Less(t, took, 5*time.Second)
 	require.Equal(t, all, h.count(`SELECT count(*) FROM runs WHERE state = 'cancelled'`))
 	require.Zero(t, h.count(`SELECT count(*) FROM waits WHERE state IN ('open', 'cancelled') AND kind = 'child'`))
@@ -250,4 +289,20 @@ func TestWatchdogTellsParentsOfTheirChildren(t *testing.T) {
 			require.Equal(t, engine.RunFailed, h.awaitEnd(run).Run.State)
 		})
 	}
+}
+
+// A step whose child failed starts another when it is tried again.
+func TestRetriedStepStartsAnotherChild(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	inner := h.publish(single("1", step("end", "stop", `{"outcome": "raise", "exception": "on_hold", "message": "Hold."}`)))
+	run := h.start(h.publish(caughtFlow("steps.sub.result.r", starts("sub", inner, true))), numbers(1))
+	require.Equal(t, engine.RunFailed, h.awaitEnd(run).Run.State)
+	h.republish(inner, single("input.n * 3", setTo("x", "1")))
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		return h.engine.Retry(ctx, tx, run, "", hand())
+	})
+	require.JSONEq(t, `3`, h.result(h.awaitEnd(run)))
+	require.Len(t, h.children(run), 2)
 }
