@@ -172,13 +172,13 @@ func TestHandledFailuresAndRunsOfRunsSurviveTheirWorkers(t *testing.T) {
 		}
 		return engine.Reply{Output: []byte(`{}`)}
 	}))
-	calm := h.storm([]*engine.Worker{h.work(), h.work(), h.work()})
 	const items = 24
 	inner := h.publish(single("steps.x.x", sendTo("inner", "in@example.com"), setTo("x", "input.n * 2")))
 	sides := handle(step("sides", "parallel", `{"branches": [{"id": "l", "name": "L", "steps": [`+sendTo("left", "l@example.com")+`]},
 		{"id": "r", "name": "R", "steps": [`+sendTo("right", "no@example.com")+`]}]}`), `{"classes": ["refused"], "do": "steps", "steps": [`+sendTo("instead", "i@example.com")+`]}`)
 	run := h.start(h.publish(caughtFlow("steps.all.results", step("all", "each", `{"items": "input.list", "at_once": 6, "result": "steps.sub.result.r", "steps": [`+sides+`,`+
 		step("sub", "pipeline", fmt.Sprintf(`{"pipeline": %q, "input": [{"name": "n", "formula": "item"}], "wait": true}`, inner))+`]}`))), numbers(items))
+	calm := h.storm([]*engine.Worker{h.work(), h.work(), h.work()})
 	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM runs WHERE state = 'completed'`) > items/2 }, time.Minute, 50*time.Millisecond, "it does not get through the storm")
 	calm()
 	p := h.awaitEnd(run)
