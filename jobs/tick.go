@@ -63,6 +63,7 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)
 	})
+	t.run(ctx, config.Log, "old keys", tidyEvery, counted(worker.PruneKeys))
 	t.run(ctx, config.Log, "old events", tidyEvery, counted(worker.PruneEvents))
 	t.run(ctx, config.Log, "old results", tidyEvery, counted(worker.PruneResults))
 	t.run(ctx, config.Log, "old transactions", sweepEvery, worker.WatchTransactions)

@@ -41,6 +41,6 @@ func TestBulkOfFailedRuns(t *testing.T) {
 	}
 	b.get(to).says("Stopped.", "4 runs were left alone")
 	b.post(s.at("bulk"), "action", "cancel").is(http.StatusBadRequest)
-	b.get(s.at("bulk")+"?action=explode").is(http.StatusUnprocessableEntity)
+	b.get(s.at("bulk") + "?action=explode").is(http.StatusUnprocessableEntity)
 	require.Empty(t, s.in(tenants.Viewer).get(s.at("runs")+"?state=failed").all("", "data-testid", "bulk"))
 }

@@ -211,3 +211,21 @@ func (s *site) newestRun() engine.RunID {
 	s.t.Helper()
 	return s.runs()[0].Run.ID
 }
+
+// A key of one's own makes a start happen once; other input under it is refused, and the
+// first run is named.
+func TestStartOnlyOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := s.publish(s.home, askingDocument("Sign-off"))
+	b := s.in(tenants.Builder)
+	path := s.at("pipelines", id.String(), "start")
+	start := func(topic string) *page {
+		form := b.get(path).follow().is(http.StatusOK)
+		return b.post(path, formKeyName, attr(form.all("input", "name", formKeyName)[0], "value"), "topic", topic, onceName, "order 77")
+	}
+	to := start("a refund").is(http.StatusSeeOther).header.Get("Location")
+	start("a refund").leadsTo(to)
+	start("another").is(http.StatusConflict).says("started before, with other input", "#1")
+	require.Len(t, s.runs(), 1)
+}

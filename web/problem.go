@@ -70,6 +70,7 @@ var problems = []struct {
 	{pipeline.ErrNotFound, problem{status: http.StatusNotFound, heading: "There is no such pipeline",
 		sentence: "The address may be mistyped, or the pipeline was removed. Look for it among the pipelines."}},
 	{errChangedSince, overtaken},
+	{trigger.ErrBadKey, problem{status: http.StatusUnprocessableEntity, heading: "This key cannot be used", sentence: "A key has up to 200 characters. Shorten it and send the form again."}},
 	{trigger.ErrNoFormKey, problem{status: http.StatusBadRequest, heading: "This form is not complete",
 		sentence: "It came without its one-time key, so it might be sent twice. Load the form again and send it from there."}},
 
@@ -181,6 +182,10 @@ func problemByType(err error) (problem, bool) {
 		return problem{status: http.StatusTooManyRequests, heading: "Too many runs are open",
 			sentence: fmt.Sprintf("This workspace can have %s open at once. Nothing was started. Wait until some have ended, or cancel those that are not needed.",
 				ui.Plural(int64(many.Quota), "run", "runs"))}, true
+	}
+	if other, ok := errors.AsType[*engine.OtherStart](err); ok {
+		return problem{status: http.StatusConflict, heading: "This was started before, with other input",
+			sentence: "The first start with this key was " + runTitle(other.First) + ", “" + other.First.Name + "”. Nothing was started now. Open that run, or start with another key."}, true
 	}
 	if bad, ok := errors.AsType[*engine.BadBulk](err); ok {
 		return unfit(bad.Reason), true

@@ -27,13 +27,11 @@ func (s *Server) tryTemplate(v *visit) error {
 		if err != nil {
 			return err
 		}
-		if run, err = v.startSample(ctx, tx, id, template.Document, key); err != nil {
-			return err
+		run, err = v.startSample(ctx, tx, id, template.Document, key)
+		if other, ok := errors.AsType[*engine.OtherStart](err); ok && made {
+			run, err = other.First, errSecond // the pipeline made here is not needed
 		}
-		if made && run.PipelineID != id {
-			return errSecond // the pipeline made here is not needed
-		}
-		return nil
+		return err
 	})
 	if err != nil && !errors.Is(err, errSecond) {
 		return err

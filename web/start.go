@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -143,9 +144,22 @@ func (f *startView) start(id pipeline.ID) (trigger.ByHand, []pipeline.FieldProbl
 	}
 	input, files, problems := pipeline.ParseInput(document.Input, f.Form)
 	return trigger.ByHand{
-		Pipeline: id, Input: input, Files: files, By: f.v.me, FormKey: f.Key, Fresh: f.asksAgain(),
+		Pipeline: id, Input: input, Files: files, By: f.v.me, FormKey: f.Key, Once: trigger.Once{Key: f.onceKey()}, Fresh: f.asksAgain(),
 		Sample: document.Sample != nil && sampleErr == nil && bytes.Equal(input, sampled),
 	}, problems
+}
+
+// onceName is the field for a key under which the pipeline starts once.
+const onceName = "start-once"
+
+func (f *startView) onceKey() string { return strings.TrimSpace(url.Values(f.Form.Values).Get(onceName)) }
+
+// once asks for that key, behind a fold: most starts need none.
+func (f startView) once() ui.Fold {
+	return ui.Fold{ID: "once", Title: "Start only once", Open: f.onceKey() != "", Body: ui.Field{
+		Kind: ui.TextField, Name: onceName, Label: "Key of this start", Value: f.onceKey(), Optional: true, MaxLength: trigger.MaxOnceKey,
+		Help: "Such as an order’s number. For 30 days a second start with the same key leads to the first run; with other input it is refused.",
+	}}
 }
 
 // takeSampleFiles puts the sample's files where no other was chosen.

@@ -83,7 +83,9 @@ func TestABulkTriesFailedRunsAgain(t *testing.T) {
 	require.Equal(t, bulk, again, "a form that is sent twice begins one")
 	require.Eventually(t, func() bool { return h.bulkNow(bulk).State == "done" }, 30*time.Second, 20*time.Millisecond)
 	require.Equal(t, 30, h.bulkNow(bulk).Done)
-	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM runs WHERE state = 'completed' AND reopened = 1`) == 30 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return h.count(`SELECT count(*) FROM runs WHERE state = 'completed' AND reopened = 1`) == 30
+	}, 30*time.Second, 20*time.Millisecond)
 	require.Equal(t, 30, h.count(`SELECT count(DISTINCT target_id) FROM audit_entries WHERE action = 'run.retried'`))
 	require.Equal(t, 30, h.count(`SELECT count(*) FROM audit_entries WHERE action = 'run.retried'`))
 	require.Equal(t, 30, h.count(`SELECT count(*) FROM runs WHERE state = 'failed'`))

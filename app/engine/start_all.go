@@ -132,7 +132,10 @@ func lookBefore(ctx context.Context, tx tenants.Tx, all []*starting) ([]*startin
 	if err := tx.Send(ctx, batch); err != nil {
 		return nil, fmt.Errorf("look before a start: %w", err)
 	}
-	fresh := slices.DeleteFunc(slices.Clone(all), func(one *starting) bool { return one.started.Before })
+	if err := freeOldKeys(ctx, tx, all); err != nil {
+		return nil, err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(all), (*starting).startedBefore)
 	for _, one := range fresh {
 		if err := one.read(ctx, tx, *lives[one.Pipeline]); refusal(err) == nil && err != nil {
 			return nil, err
