@@ -158,8 +158,10 @@ func (p *panelView) news(c clock) ui.Sentence {
 		return append(ui.Sentence{ui.Strong(step.Failure.Message)}, p.triedOften()...)
 	case step.State == engine.StepCancelled:
 		return append(ui.Words("Stopped "+c.when(*step.EndedAt)+", when the run was cancelled."), p.maybeArrived()...)
-	case !step.ReusedFrom.IsZero():
+	case !step.ReusedFrom.IsZero() && p.Reused == nil:
 		return ui.Words("Taken over from an earlier run. It was not done again and cost nothing here.")
+	case p.Reused != nil:
+		return ui.Words("Not done again, and cost nothing here.")
 	case step.State == engine.StepSkipped:
 		return ui.Words("Left out " + c.when(*step.EndedAt) + ", with the value below in place of its result.")
 	case step.State == engine.StepDone:

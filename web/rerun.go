@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -70,8 +71,9 @@ func (v *visit) rerun(request engine.RerunRequest) doing {
 func (v *visit) rerunRequest() (engine.RerunRequest, error) {
 	run, err := idParam[engine.Run](v, "run")
 	request := engine.RerunRequest{Run: run, From: v.Param("step"), Newest: v.FormValue(versionName) == newestValue}
+	request.Fresh = v.Request().Method == http.MethodGet // who does something again mostly wants another answer
 	if form := v.Request().PostForm; form != nil {
-		request.Suppress = form[silentName]
+		request.Suppress, request.Fresh = form[silentName], slices.Contains(form[askAgainName], "true")
 	}
 	return request, err
 }
@@ -167,8 +169,19 @@ func (v *visit) planRerun(request engine.RerunRequest) planning {
 		}
 		page.Means = append(page.Means, v.versionRow(plan, request))
 		page.addEditable(values)
+		if slices.ContainsFunc(plan.Again, reuses) {
+			page.Fields = append(page.Fields, askAgainField(request.Fresh))
+		}
 		return page, nil
 	}
+}
+
+// reuses tells whether a step, or one inside it, takes earlier answers.
+func reuses(node *pipeline.Node) bool {
+	if node.Reuse > 0 {
+		return true
+	}
+	return slices.ContainsFunc(node.Lists, func(list pipeline.ChildList) bool { return slices.ContainsFunc(list.Nodes, reuses) })
 }
 
 // addEditable adds a field for each value that can be changed, the input first.

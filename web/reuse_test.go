@@ -43,6 +43,14 @@ func TestStepTellsWhoseAnswerItTook(t *testing.T) {
 	third := builder.post(start, formKeyName, form.field(formKeyName), "topic", hostile, askAgainName, "true").is(http.StatusSeeOther)
 	s.work()
 	builder.get(third.header.Get("Location") + "/steps/draft").is(http.StatusOK).says("Answered by the practice model").hides("Taken from")
+	again := s.at("runs", first.ID.String(), "rerun", "draft")
+	asked := builder.get(again).is(http.StatusOK).says("Ask everything again?")
+	for _, c := range []struct{ answer, says, hides string }{{"true", "Answered by the practice model", "Taken from"}, {"false", "Taken from run #4", "Working"}} {
+		rerun := builder.post(again, formKeyName, asked.field(formKeyName), markName, asked.field(markName), askAgainName, c.answer).is(http.StatusSeeOther)
+		s.work()
+		builder.get(rerun.header.Get("Location") + "/steps/draft").is(http.StatusOK).says(c.says).hides(c.hides)
+		asked = builder.get(again)
+	}
 	plain := s.publish(s.home, askDocument("Plain drafts"))
 	builder.get(s.at("pipelines", plain.String(), "start")).follow().is(http.StatusOK).hides("Ask everything again?")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tollgate/app/expr"
@@ -27,21 +28,17 @@ func (f startView) fields() []startField {
 	}
 	fields := f.fieldsOf("", "", f.Version.Document.Input, faults)
 	if f.Version.Program.Reuses() {
-		fields = append(fields, f.askAgain())
+		fields = append(fields, startField{Field: askAgainField(f.asksAgain())})
 	}
 	return fields
 }
 
-// askAgain lets a run take no earlier answers.
-func (f startView) askAgain() startField {
-	answer := "false"
-	if f.asksAgain() {
-		answer = "true"
-	}
-	return startField{Field: ui.Field{
-		Kind: ui.YesNoField, Name: askAgainName, Label: "Ask everything again?", Value: answer,
+// askAgainField lets a run take no earlier answers.
+func askAgainField(yes bool) ui.Field {
+	return ui.Field{
+		Kind: ui.YesNoField, Name: askAgainName, Label: "Ask everything again?", Value: strconv.FormatBool(yes),
 		Help: "Steps of this pipeline take an identical earlier answer where there is one. With Yes they are all done anew, for what that costs.",
-	}}
+	}
 }
 
 func (f startView) asksAgain() bool {

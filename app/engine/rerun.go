@@ -15,6 +15,7 @@ type RerunRequest struct {
 	Input    []byte            // JSON to start with instead; nil: the original's
 	Outputs  map[string][]byte // JSON by the ids of steps that are taken over, to use instead of what they gave
 	Suppress []string          // ids of steps that send nothing this time, since the original has sent it
+	Fresh    bool              // no step takes an earlier answer that was asked the same
 	Item     *ItemEdit         // of the list From: only this item is done again, and the list joined anew
 }
 

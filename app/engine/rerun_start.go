@@ -57,6 +57,7 @@ type rerun struct {
 	at      StepRunID // where its slice stands; zero: at the beginning
 	window  StepRunID
 	silent  []Twice
+	fresh   bool
 	items   *rerunItems
 	digests [][]byte // values of the original that it needs
 }
@@ -70,7 +71,7 @@ type rerunItems struct {
 
 // again prepares the new run's rows.
 func (p RerunPlan) again(ctx context.Context, tx tenants.Tx, request RerunRequest) (*rerun, error) {
-	r := &rerun{origin: p.Run, step: p.From.ID(), input: request.Input}
+	r := &rerun{origin: p.Run, step: p.From.ID(), input: request.Input, fresh: request.Fresh}
 	if r.input == nil {
 		content, err := Value(ctx, tx, p.Run.Input)
 		if err != nil {
@@ -204,7 +205,7 @@ func (r *rerun) list(p RerunPlan, edit *ItemEdit) error {
 // startAgain starts the new run.
 func (e *Engine) startAgain(ctx context.Context, tx tenants.Tx, p RerunPlan, again *rerun, by tenants.UserID, hand Hand) (Run, error) {
 	one := &starting{version: p.Version, name: p.Run.PipelineName, StartRequest: StartRequest{
-		Pipeline: p.Run.PipelineID, Input: again.input, Sample: p.Run.Sample && DigestOf(again.input) == p.Run.Input, By: by, Key: hand.Key, again: again,
+		Pipeline: p.Run.PipelineID, Input: again.input, Sample: p.Run.Sample && DigestOf(again.input) == p.Run.Input, By: by, Key: hand.Key, Fresh: again.fresh, again: again,
 	}}
 	sheet := newStartSheet(tx)
 	how, err := e.mayStart(ctx, tx, sheet, one)
