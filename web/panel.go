@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tollgate/app/engine"
+	"tollgate/app/mail"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
 	"tollgate/billing/ledger"
@@ -23,6 +24,7 @@ type panelView struct {
 	Output  *engine.Preview
 	Charges []ledger.Charge
 	Review  *review.Detail
+	Mails   []mail.Mail          // that the step sends, or that ask its question
 	Lineage *engine.Lineage      // nil where it was not asked for, or there is none
 	Reused  *engine.ReusedOrigin // whose result was taken over
 }
@@ -51,6 +53,11 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 	}
 	if detail, ok := r.Reviews[p.Step.ID]; ok {
 		panel.Review = &detail
+	}
+	if p.Step.Kind == pipeline.KindEmail || panel.Review != nil {
+		if err := panel.readMails(ctx, tx); err != nil {
+			return err
+		}
 	}
 	if p.Step.Kind == pipeline.KindAI && r.v.maySeeMoney() {
 		if panel.Charges, err = ledger.ChargesOfStep(ctx, tx, ledger.StepRunID(p.Step.ID)); err != nil {
@@ -115,7 +122,7 @@ func (p *panelView) component() *ui.Panel {
 	if p.r.Chosen != "" {
 		panel.Close = p.r.base() + p.r.query()
 	}
-	for _, fold := range []ui.Fold{p.reviewFold(), p.callbackFold(), p.failureFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
+	for _, fold := range []ui.Fold{p.reviewFold(), p.deliveryFold(), p.callbackFold(), p.failureFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
 		if fold.Title != "" {
 			panel.Folds = append(panel.Folds, fold)
 		}
@@ -306,18 +313,18 @@ func (p *panelView) sent() []ui.Pair {
 		pairs = append(pairs, ui.Pair{Label: "Prompt", Part: ui.Said(ask.Prompt)})
 		return append(pairs, ui.Pair{Label: "Longest answer", Value: ui.Count(int64(ask.MaxTokens)) + " tokens"})
 	case pipeline.KindEmail:
-		var mail engine.EmailInput
-		if json.Unmarshal(p.Input.Bytes, &mail) != nil {
+		var sent engine.EmailInput
+		if json.Unmarshal(p.Input.Bytes, &sent) != nil {
 			return nil
 		}
-		pairs := []ui.Pair{{Label: "To", Value: strings.Join(mail.To, ", ")}}
-		if len(mail.CC) > 0 {
-			pairs = append(pairs, ui.Pair{Label: "Copy to", Value: strings.Join(mail.CC, ", ")})
+		pairs := []ui.Pair{{Label: "To", Value: strings.Join(sent.To, ", ")}}
+		if len(sent.CC) > 0 {
+			pairs = append(pairs, ui.Pair{Label: "Copy to", Value: strings.Join(sent.CC, ", ")})
 		}
-		if len(mail.Attachments) > 0 {
-			pairs = append(pairs, ui.Pair{Label: "Attached", Value: attachedWords(mail.Attachments)})
+		if len(sent.Attachments) > 0 {
+			pairs = append(pairs, ui.Pair{Label: "Attached", Value: attachedWords(sent.Attachments)})
 		}
-		return append(pairs, ui.Pair{Label: "Subject", Value: mail.Subject}, ui.Pair{Label: "Text", Part: ui.Said(mail.Body)})
+		return append(pairs, ui.Pair{Label: "Subject", Value: sent.Subject}, ui.Pair{Label: "Text", Part: ui.Said(sent.Body)})
 	case pipeline.KindHTTP:
 		return sentCall(p.Input.Bytes)
 	}
