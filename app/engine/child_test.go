@@ -13,6 +13,7 @@ import (
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
+	"tollgate/app/review"
 	"tollgate/tenants"
 )
 
@@ -305,4 +306,56 @@ func TestRetriedStepStartsAnotherChild(t *testing.T) {
 	})
 	require.JSONEq(t, `3`, h.result(h.awaitEnd(run)))
 	require.Len(t, h.children(run), 2)
+}
+
+// S59: the pipeline of another workspace is none, whoever knows its id.
+func TestChildOfAnotherWorkspaceIsNotThere(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	other, stranger := h.db.Tenant(t)
+	parsed, err := pipeline.Parse([]byte(single("1", setTo("x", "1"))))
+	require.NoError(t, err)
+	var theirs pipeline.ID
+	require.NoError(t, h.db.InTx(t.Context(), other, func(ctx context.Context, tx tenants.Tx) error {
+		if theirs, err = pipeline.Create(ctx, tx, parsed, "", stranger); err != nil {
+			return err
+		}
+		_, err = pipeline.Publish(ctx, tx, theirs, "", stranger)
+		return err
+	}))
+	p := h.awaitEnd(h.start(h.publish(caughtFlow("1", starts("sub", theirs, true))), numbers(1)))
+	require.Equal(t, engine.ClassNoPipeline, p.Run.Failure.Class)
+	require.Equal(t, 1, h.count(`SELECT count(*) FROM runs`))
+}
+
+// S12: of two questions, one in a run and one in the run that it waits for, an answer to
+// the first is none to the second.
+func TestAnswerAboveIsNoneBelow(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil)
+	h.work()
+	inner := h.publish(single("steps.b.verdict", askRita("b", "B?")))
+	run := h.start(h.publish(caughtFlow("steps.sub.result.r", askRita("a", "A?"), starts("sub", inner, true))), numbers(1))
+	_, first := h.awaitWait(run, engine.WaitReview)
+	decision := h.answer(h.review(first), review.Approve, "")
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		_, err := h.engine.DecideReview(ctx, tx, decision)
+		return err
+	})
+	h.awaitWait(run, engine.WaitChild)
+	child := h.children(run)[0]
+	_, second := h.awaitWait(child, engine.WaitReview)
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		again, err := h.engine.DecideReview(ctx, tx, decision)
+		require.True(t, again.Repeated)
+		return err
+	})
+	require.False(t, h.progress(child).Run.State.Final())
+	below := h.answer(h.review(second), review.Reject, "No.")
+	h.in(func(ctx context.Context, tx tenants.Tx) error {
+		_, err := h.engine.DecideReview(ctx, tx, below)
+		return err
+	})
+	require.JSONEq(t, `"rejected"`, h.result(h.awaitEnd(run)))
 }
