@@ -30,6 +30,10 @@ races: ## Try each race between people, deadlines and steps a thousand times
 tree: ## Cancel a tree of 3 levels of runs, 1,001 in all, with calls in flight
 	TOLLGATE_TREE=50 go test ./app/engine -count=1 -v -run TestCancelGoesDownATreeOfRuns
 
+.PHONY: operations
+operations: ## Measure each operation on a run of 10,000 step runs
+	TOLLGATE_ROUNDS=100 go test ./app/engine -count=1 -v -run TestOperationsOnALargeRun
+
 .PHONY: redrive
 redrive: ## Try 1,000 failed runs again by filter, with a kill -9 half-way
 	TOLLGATE_REDRIVE=1000 go test ./cmd/tollgate -count=1 -v -run TestKillHalfWayThroughABulk

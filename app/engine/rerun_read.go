@@ -14,40 +14,51 @@ import (
 // about the step and the version counts for it. It returns ErrNoRun, ErrNoPart,
 // ErrNotLive, or a *NotRerunnable.
 func PlanRerun(ctx context.Context, tx tenants.Tx, request RerunRequest) (RerunPlan, error) {
-	m, from, err := rerunMomentOf(ctx, tx, request)
+	m, from, frames, err := rerunMomentOf(ctx, tx, request)
+	if err != nil {
+		return RerunPlan{}, err
+	}
+	if m.costs, err = costsBelow(ctx, tx, m.run.ID, frames); err != nil {
+		return RerunPlan{}, err
+	}
+	return planRerun(m, from)
+}
+
+// planUnpriced is PlanRerun without the costs, which only a page tells.
+func planUnpriced(ctx context.Context, tx tenants.Tx, request RerunRequest) (RerunPlan, error) {
+	m, from, _, err := rerunMomentOf(ctx, tx, request)
 	if err != nil {
 		return RerunPlan{}, err
 	}
 	return planRerun(m, from)
 }
 
-func rerunMomentOf(ctx context.Context, tx tenants.Tx, request RerunRequest) (rerunMoment, string, error) {
+// rerunMomentOf reads what a plan is made from but the costs, with the id of the step and
+// the cases around it.
+func rerunMomentOf(ctx context.Context, tx tenants.Tx, request RerunRequest) (rerunMoment, string, []StepRunID, error) {
 	m := rerunMoment{rows: map[place]StepRun{}}
 	var err error
 	if m.run, err = RunByID(ctx, tx, request.Run); err != nil {
-		return m, "", err
+		return m, "", nil, err
 	}
 	if err := m.readVersions(ctx, tx, request.Newest); err != nil {
-		return m, "", err
+		return m, "", nil, err
 	}
 	from, err := m.stepNamed(ctx, tx, request.From)
 	if err != nil {
-		return m, "", err
+		return m, "", nil, err
 	}
 	frames, err := m.readRows(ctx, tx, from)
 	if err != nil {
-		return m, "", err
-	}
-	if m.costs, err = costsBelow(ctx, tx, m.run.ID, frames); err != nil {
-		return m, "", err
+		return m, "", nil, err
 	}
 	if m.sent, err = sentBy(ctx, tx, m.run.ID, m.version.Program); err != nil {
-		return m, "", err
+		return m, "", nil, err
 	}
 	if request.Item != nil {
 		m.items, err = itemsOf(ctx, tx, m.run.ID, from, request.Item.Item)
 	}
-	return m, from, err
+	return m, from, frames, err
 }
 
 // readVersions reads what the original followed, and what the new run would.
@@ -190,7 +201,9 @@ func itemsOf(ctx context.Context, tx tenants.Tx, run RunID, list string, item St
 	if err != nil {
 		return plan, err
 	}
-	plan.Item = rows[0]
+	if plan.Item = rows[0]; plan.Item.Input.IsZero() {
+		return plan, &NotRerunnable{"This item was taken over from an earlier run. Correct it there."}
+	}
 	err = tx.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE state = 'done'), count(*) FILTER (WHERE state <> 'done')
 		FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND kind = 'item' AND id <> $3`,

@@ -26,7 +26,7 @@ func (e *Engine) Rerun(ctx context.Context, tx tenants.Tx, request RerunRequest,
 	if err == nil || !errors.Is(err, ErrNoRun) {
 		return earlier, err
 	}
-	plan, err := PlanRerun(ctx, tx, request)
+	plan, err := planUnpriced(ctx, tx, request)
 	switch {
 	case err != nil:
 		return Run{}, err
@@ -258,8 +258,9 @@ func (r startedAgain) queue(b *tenants.Batch, tenant tenants.ID) {
 	queueSlices(b, tenant, []slice{s})
 }
 
-// queueItems adds the items of the list: those that are done as they are, and those that
-// are done again in their places, with the values they had or were given.
+// queueItems adds the items of the list: those that are done with what they gave, and those
+// that are done again in their places, with the values they had or were given. What a done
+// one was about can be seen in the original.
 func (r *rerun) queueItems(b *tenants.Batch, tenant tenants.ID, run RunID) {
 	if r.items == nil {
 		return
@@ -269,7 +270,7 @@ func (r *rerun) queueItems(b *tenants.Batch, tenant tenants.ID, run RunID) {
 	b.Queue(`
 		WITH taken AS (
 			INSERT INTO step_runs (tenant_id, id, run_id, parent_id, step_id, kind, list, turn, state, input_digest, output_digest, failure, score, reused_from, ended_at)
-			SELECT $1, gen_random_uuid(), $2, $3, o.step_id, o.kind, o.list, o.turn, n.state, CASE WHEN o.id = $5 THEN $6 ELSE o.input_digest END,
+			SELECT $1, gen_random_uuid(), $2, $3, o.step_id, o.kind, o.list, o.turn, n.state, CASE WHEN o.id = $5 THEN $6 WHEN n.state <> 'done' THEN o.input_digest END,
 				CASE WHEN n.state = 'done' THEN o.output_digest END, CASE WHEN n.state = 'failed' THEN o.failure END, o.score,
 				CASE WHEN n.state <> 'queued' THEN o.id END, CASE WHEN n.state <> 'queued' THEN now() END
 			FROM step_runs o CROSS JOIN LATERAL (

@@ -69,6 +69,9 @@ func PlanRetry(ctx context.Context, tx tenants.Tx, id RunID) (RetryPlan, error) 
 	if err != nil {
 		return RetryPlan{}, err
 	}
+	if err := s.count(ctx, tx); err != nil {
+		return RetryPlan{}, err
+	}
 	return planRetry(s)
 }
 
@@ -89,20 +92,27 @@ func standstillOf(ctx context.Context, tx tenants.Tx, id RunID) (standstill, err
 	if s.rows, err = fallenRows(ctx, tx, id); err != nil {
 		return s, err
 	}
-	var lists []StepRunID
+	s.last, err = lastAtTop(ctx, tx, id)
+	return s, err
+}
+
+// count counts what stays and what goes on by itself, which only a page needs to know.
+func (s *standstill) count(ctx context.Context, tx tenants.Tx) error {
+	if s.run.State != RunFailed {
+		return nil
+	}
+	lists := []StepRunID{}
 	for _, f := range s.rows {
 		if f.row.Kind == pipeline.KindEach {
 			lists = append(lists, f.row.ID)
 		}
 	}
+	var err error
 	if s.items, err = untakenIn(ctx, tx, lists); err != nil {
-		return s, err
+		return err
 	}
-	if s.last, err = lastAtTop(ctx, tx, id); err != nil {
-		return s, err
-	}
-	s.kept, err = doneSteps(ctx, tx, id)
-	return s, err
+	s.kept, err = doneSteps(ctx, tx, s.run.ID)
+	return err
 }
 
 // doneSteps counts the executions of steps that ended well; groups' parts are no steps.
