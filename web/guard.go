@@ -206,10 +206,13 @@ func (v *visit) reads() bool {
 // or names our origin. One that says neither is refused, since every browser of the
 // last years says it and a form of another site must not slip through.
 func (v *visit) checkOrigin() error {
-	if v.reads() || v.route.machine {
+	if v.reads() {
 		return nil
 	}
 	r := v.Request()
+	if v.route.machine && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
+		return nil // a program, which says neither; browsers do
+	}
 	if v.route.bearer() && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
 		// By plain http, and to older browsers, a page without a referrer has no origin
 		// either. The forms of links carry a key of their own instead.

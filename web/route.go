@@ -75,8 +75,8 @@ func (r route) uploads() route {
 	return r
 }
 
-// machines lets programs send so many bytes. What they send counts by the address alone, so
-// it matters nothing from which page it came.
+// machines lets programs send so many bytes. They come from no page and say so by saying
+// nothing about one.
 func (r route) machines(most int64) route {
 	r.machine, r.maxBody = true, most
 	return r
