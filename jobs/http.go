@@ -143,9 +143,9 @@ func refusal(class, message string) *engine.Reply {
 // send makes the call, and once more where a token has run out before its time: what was
 // refused for it was not done.
 func (c *httpCall) send(ctx context.Context) engine.Reply {
-	got, reply := c.exchange(ctx, c.request)
+	got, reply := c.exchange(ctx, c.input.MaxBytes, c.request)
 	if reply == nil && got.status == http.StatusUnauthorized && c.forgetToken() {
-		got, reply = c.exchange(ctx, c.request)
+		got, reply = c.exchange(ctx, c.input.MaxBytes, c.request)
 	}
 	if reply != nil {
 		return *reply
@@ -163,8 +163,9 @@ type answer struct {
 	broken error // why the body is not whole
 }
 
-// exchange makes one request and reads its answer; a reply says why there is none.
-func (c *httpCall) exchange(ctx context.Context, build func(context.Context) (*http.Request, *engine.Reply)) (answer, *engine.Reply) {
+// exchange makes one request and reads at most most bytes of its answer; a reply says why
+// there is none.
+func (c *httpCall) exchange(ctx context.Context, most int64, build func(context.Context) (*http.Request, *engine.Reply)) (answer, *engine.Reply) {
 	req, reply := build(ctx)
 	if reply != nil {
 		return answer{}, reply
@@ -176,9 +177,9 @@ func (c *httpCall) exchange(ctx context.Context, build func(context.Context) (*h
 	}
 	defer func() { _ = res.Body.Close() }()
 	got := answer{host: req.URL.Hostname(), url: res.Request.URL.Path, status: res.StatusCode, header: res.Header}
-	got.body, got.broken = io.ReadAll(io.LimitReader(res.Body, c.input.MaxBytes+1))
-	if int64(len(got.body)) > c.input.MaxBytes {
-		got.body, got.broken = got.body[:c.input.MaxBytes], errTooMuch
+	got.body, got.broken = io.ReadAll(io.LimitReader(res.Body, most+1))
+	if int64(len(got.body)) > most {
+		got.body, got.broken = got.body[:most], errTooMuch
 	}
 	return got, nil
 }

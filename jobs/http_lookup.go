@@ -13,7 +13,7 @@ import (
 // that the call is to be made; else the reply is the step's, be it that the look-up itself
 // failed.
 func (c *httpCall) lookUp(ctx context.Context) (bool, engine.Reply) {
-	got, reply := c.exchange(ctx, c.lookUpRequest)
+	got, reply := c.exchange(ctx, pipeline.MaxHTTPAnswer, c.lookUpRequest)
 	if reply != nil {
 		return true, lookUpFailed(*reply)
 	}

@@ -94,7 +94,7 @@ func (c *httpCall) token(ctx context.Context) (string, *engine.Reply) {
 // fetchToken asks for a token. What goes wrong here is no doubt about the step's own call,
 // which was not made.
 func (c *httpCall) fetchToken(ctx context.Context) (token, *engine.Reply) {
-	got, reply := c.exchange(ctx, c.tokenRequest)
+	got, reply := c.exchange(ctx, maxTokenBytes, c.tokenRequest)
 	if reply != nil {
 		reply.Unsure = false
 		reply.Retryable = reply.Retryable || reply.Failure.Class == classTimeout || reply.Failure.Class == classConnection
@@ -105,7 +105,7 @@ func (c *httpCall) fetchToken(ctx context.Context) (token, *engine.Reply) {
 		AccessToken string  `json:"access_token"`
 		ExpiresIn   float64 `json:"expires_in"`
 	}
-	if got.status != http.StatusOK || len(got.body) > maxTokenBytes || json.Unmarshal(got.body, &given) != nil || given.AccessToken == "" ||
+	if got.status != http.StatusOK || got.broken != nil || json.Unmarshal(got.body, &given) != nil || given.AccessToken == "" ||
 		strings.ContainsFunc(given.AccessToken, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return token{}, c.tokenRefused(got)
 	}

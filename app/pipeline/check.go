@@ -17,6 +17,7 @@ func Check(d Document) []Problem {
 		c.step(n)
 	}
 	c.recipients()
+	c.hosts()
 	return c.problems
 }
 

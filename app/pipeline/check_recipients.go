@@ -18,6 +18,18 @@ func (c *checker) recipients() {
 	}
 }
 
+// hosts warns of calls whose address an AI chose and nobody reviewed: it could send what
+// the call carries to a host of a stranger.
+func (c *checker) hosts() {
+	chosen := c.chosenByAI()
+	for _, n := range c.tree.all {
+		w, ok := n.Step.With.(*HTTP)
+		if ok && !n.reviewed() && hostInserted(w.URL) && c.readsChosen(n, slot{source: w.URL, text: true}, chosen) {
+			c.warn(n, "with.url", "an AI chooses where this call goes, and nobody checks it. Put “%s” before it, or write the host yourself.", KindReview.Title())
+		}
+	}
+}
+
 // chosenByAI lists the steps whose values an AI made, or that compute with such or hand
 // such on. What a group hands on is known only behind the steps inside it, so it is
 // looked at until nothing is added.
