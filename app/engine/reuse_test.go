@@ -74,6 +74,7 @@ func TestAnIdenticalAnswerIsTakenAgain(t *testing.T) {
 		require.Zero(t, rowOf(t, p, "ask", -1).ReusedFrom, name)
 	}
 	require.Equal(t, map[string]int{"n is 1": 4, "n was 1": 1}, count.all())
+	require.Equal(t, 4, h.count(`SELECT count(*) FROM step_results`), "what is not marked is not kept")
 }
 
 // What is too old is asked again, on demand everything is, and another workspace's answer
