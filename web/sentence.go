@@ -300,7 +300,7 @@ func (n news) failed(when string) ui.Sentence {
 	if n.Run.Failure != nil {
 		out = append(out, ui.Name(n.Run.Failure.Message), ui.Plain(" "))
 	}
-	return append(out, ui.Plain("No further step runs. Start a new run once the cause is gone."))
+	return append(out, ui.Plain("No further step runs. Try it again once the cause is gone."))
 }
 
 // reason is the sentence as lists have room for it, beside the badge.

@@ -85,6 +85,8 @@ func skippedNow(plan engine.SkipPlan) string {
 		return "Nobody is asked any more: the links that were sent say that no decision is needed."
 	case plan.Wait.Kind == engine.WaitEvent:
 		return "It stops waiting for the event. One that comes later is kept as unused."
+	case plan.Wait.Kind == engine.WaitChild:
+		return "It stops waiting for the run that it started. That run goes on by itself."
 	case plan.Wait.Kind == engine.WaitTime:
 		return "It stops waiting for its time."
 	}

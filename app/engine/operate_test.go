@@ -373,7 +373,7 @@ func TestAWaitForAnEventIsAnsweredByHand(t *testing.T) {
 // Whoever is first, a person or the event: the step ends once, and the other is told.
 func TestAnAnswerByHandRacingTheEvent(t *testing.T) {
 	t.Parallel()
-	race(t, flow("1", step("paid", "event", `{"name": "paid", "key": "run.id"}`)), func(h *house, run engine.RunID) {
+	race(t, flow("1", step("paid", "event", `{"name": "paid", "key": "{{ run.id }}"}`)), func(h *house, run engine.RunID) {
 		_, step := h.awaitWait(run, engine.WaitEvent)
 		var both sync.WaitGroup
 		var err error
@@ -446,4 +446,36 @@ func TestWhatHandlesAFailureIsTriedAgain(t *testing.T) {
 	require.NoError(t, h.retry(run))
 	h.result(h.awaitEnd(run))
 	mails.requireSentOnce(t, "a", "worse", "c")
+}
+
+// S10: of 30 items one is ended by hand; the list is joined at once, in the order of the
+// items, and the step that was left out gives what the person said.
+func TestCaseS10OneItemEndedByHand(t *testing.T) {
+	t.Parallel()
+	h := build(t, echo(quiet))
+	h.work()
+	run := h.start(h.publish(flow("steps.all.results", step("all", "each",
+		`{"items": "input.list", "at_once": 30, "result": "steps.paid.data", "steps": [`+step("paid", "event", `{"name": "paid", "key": "{{ item }}"}`)+`]}`))), numbers(30))
+	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM waits WHERE run_id = $1 AND state = 'open'`, run) == 30 }, 30*time.Second, 10*time.Millisecond)
+	var skipped engine.StepRunID
+	require.NoError(t, h.super().QueryRow(t.Context(), `
+		SELECT s.id FROM step_runs s JOIN step_runs i ON i.id = s.parent_id WHERE s.run_id = $1 AND s.step_id = 'paid' AND i.turn = 7`, run).Scan(&skipped))
+	require.NoError(t, h.skip(run, skipped, `{"outcome": "received", "data": "by hand"}`, ""))
+	for n := range 30 {
+		if n != 7 {
+			require.Equal(t, 1, h.send("paid", fmt.Sprint(n), fmt.Sprint(n)).Served)
+		}
+	}
+	p := h.awaitEnd(run)
+	var results []any
+	require.NoError(t, json.Unmarshal([]byte(h.result(p)), &results))
+	require.Len(t, results, 30)
+	for n, result := range results {
+		if n == 7 {
+			require.Equal(t, "by hand", result)
+		} else {
+			require.EqualValues(t, n, result)
+		}
+	}
+	h.requireClean(p)
 }
