@@ -37,17 +37,6 @@ func RunByKey(ctx context.Context, tx tenants.Tx, key string) (Run, error) {
 	return oneRun(ctx, tx, `r.tenant_id = $1 AND r.start_key = $2`, tx.Tenant, key)
 }
 
-// queueRuns asks for runs by a condition; the answer is there once the batch was sent.
-func queueRuns(b *tenants.Batch, where string, args ...any) *[]Run {
-	found := &[]Run{}
-	b.Queue(runQuery+where, args...).Query(func(rows pgx.Rows) error {
-		var err error
-		*found, err = pgx.CollectRows(rows, scanRun)
-		return err
-	})
-	return found
-}
-
 func oneRun(ctx context.Context, tx tenants.Tx, where string, args ...any) (Run, error) {
 	rows, _ := tx.Query(ctx, runQuery+where, args...)
 	run, err := pgx.CollectExactlyOneRow(rows, scanRun)
