@@ -152,7 +152,9 @@ func (f *startView) start(id pipeline.ID) (trigger.ByHand, []pipeline.FieldProbl
 // onceName is the field for a key under which the pipeline starts once.
 const onceName = "start-once"
 
-func (f *startView) onceKey() string { return strings.TrimSpace(url.Values(f.Form.Values).Get(onceName)) }
+func (f *startView) onceKey() string {
+	return strings.TrimSpace(url.Values(f.Form.Values).Get(onceName))
+}
 
 // once asks for that key, behind a fold: most starts need none.
 func (f startView) once() ui.Fold {

@@ -92,8 +92,8 @@
 // run is next), pause.go, fit.go and move.go (which version a run is on), reap.go and watchdog.go with watch_queries.go and
 // watch_leaks.go (what repairs), horizon.go (who keeps the tables from being cleaned up),
 // cancel.go and giveup.go (what ends a run from outside), retry.go with reopen.go,
-// reopen_rows.go and decide_renew.go, skip.go, answer.go and rerun.go with rerun_read.go and
-// rerun_start.go (what people do to a run, each
+// reopen_rows.go and decide_renew.go, skip.go, answer.go and rerun.go with rerun_read.go,
+// rerun_start.go, rerun_items.go and rerun_silent.go (what people do to a run, each
 // planned by a pure function that its page asks first), bulk.go with bulk_run.go and
 // bulk_read.go (what is done to many), read.go with read_view.go,
 // read_group.go, read_part.go, read_versions.go and read_lineage.go with lineage_trace.go

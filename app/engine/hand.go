@@ -76,11 +76,3 @@ func (h Hand) note(ctx context.Context, tx tenants.Tx, run RunID, action string,
 }
 
 func runTarget(run RunID) tenants.Target { return tenants.Target{Kind: "run", ID: run} }
-
-// lockedRun locks a run against all its branches and reads it.
-func lockedRun(ctx context.Context, tx tenants.Tx, id RunID) (Run, error) {
-	if err := lockRun(ctx, tx, id); err != nil {
-		return Run{}, err
-	}
-	return RunByID(ctx, tx, id)
-}

@@ -456,7 +456,9 @@ func TestCaseS10OneItemEndedByHand(t *testing.T) {
 	h.work()
 	run := h.start(h.publish(flow("steps.all.results", step("all", "each",
 		`{"items": "input.list", "at_once": 30, "result": "steps.paid.data", "steps": [`+step("paid", "event", `{"name": "paid", "key": "{{ item }}"}`)+`]}`))), numbers(30))
-	require.Eventually(t, func() bool { return h.count(`SELECT count(*) FROM waits WHERE run_id = $1 AND state = 'open'`, run) == 30 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return h.count(`SELECT count(*) FROM waits WHERE run_id = $1 AND state = 'open'`, run) == 30
+	}, 30*time.Second, 10*time.Millisecond)
 	var skipped engine.StepRunID
 	require.NoError(t, h.super().QueryRow(t.Context(), `
 		SELECT s.id FROM step_runs s JOIN step_runs i ON i.id = s.parent_id WHERE s.run_id = $1 AND s.step_id = 'paid' AND i.turn = 7`, run).Scan(&skipped))

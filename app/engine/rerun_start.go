@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/jackc/pgx/v5"
-
-	"tollgate/app/pipeline"
 	"tollgate/tenants"
 )
 
@@ -60,13 +57,6 @@ type rerun struct {
 	fresh   bool
 	items   *rerunItems
 	digests [][]byte // values of the original that it needs
-}
-
-// rerunItems are the items of a list that is joined again.
-type rerunItems struct {
-	from, to, item StepRunID // the list of the original, the new one, and the item that is done again
-	value          []byte
-	others         bool
 }
 
 // again prepares the new run's rows.
@@ -182,26 +172,6 @@ func outerFirst(rows []StepRun) []StepRun {
 	return out
 }
 
-// list opens the list of which one item is done again.
-func (r *rerun) list(p RerunPlan, edit *ItemEdit) error {
-	if edit == nil {
-		return nil
-	}
-	if p.From.Kind() != pipeline.KindEach {
-		return ErrNoPart
-	}
-	if err := checkByHand(edit.Value); err != nil {
-		return err
-	}
-	row := StepRun{ID: tenants.NewID[StepRun](), StepID: p.From.ID(), Kind: pipeline.KindEach, List: p.From.List, State: StepRunning, Attempt: 1, AtOnce: p.From.Each().AtOnce}
-	if len(p.Kept) > 0 {
-		row.Parent = r.rows[len(p.Kept)-1].row.ID
-	}
-	r.rows, r.at, r.window = append(r.rows, insertStep{row: row}), row.ID, row.ID
-	r.items = &rerunItems{from: p.Items.Item.Parent, to: row.ID, item: edit.Item, value: edit.Value, others: edit.Others}
-	return nil
-}
-
 // startAgain starts the new run.
 func (e *Engine) startAgain(ctx context.Context, tx tenants.Tx, p RerunPlan, again *rerun, by tenants.UserID, hand Hand) (Run, error) {
 	one := &starting{version: p.Version, name: p.Run.PipelineName, StartRequest: StartRequest{
@@ -256,62 +226,4 @@ func (r startedAgain) queue(b *tenants.Batch, tenant tenants.ID) {
 	}
 	s.step, s.window = r.at, r.window
 	queueSlices(b, tenant, []slice{s})
-}
-
-// queueItems adds the items of the list: those that are done with what they gave, and those
-// that are done again in their places, with the values they had or were given. What a done
-// one was about can be seen in the original.
-func (r *rerun) queueItems(b *tenants.Batch, tenant tenants.ID, run RunID) {
-	if r.items == nil {
-		return
-	}
-	i := r.items
-	value := queueValue(b, tenant, run, mediaJSON, i.value)
-	b.Queue(`
-		WITH taken AS (
-			INSERT INTO step_runs (tenant_id, id, run_id, parent_id, step_id, kind, list, turn, state, input_digest, output_digest, failure, score, reused_from, ended_at)
-			SELECT $1, gen_random_uuid(), $2, $3, o.step_id, o.kind, o.list, o.turn, n.state, CASE WHEN o.id = $5 THEN $6 WHEN n.state <> 'done' THEN o.input_digest END,
-				CASE WHEN n.state = 'done' THEN o.output_digest END, CASE WHEN n.state = 'failed' THEN o.failure END, o.score,
-				CASE WHEN n.state <> 'queued' THEN o.id END, CASE WHEN n.state <> 'queued' THEN now() END
-			FROM step_runs o CROSS JOIN LATERAL (
-				SELECT CASE WHEN o.id <> $5 AND o.state IN ('done', 'failed') AND NOT (o.state = 'failed' AND $7) THEN o.state ELSE 'queued' END AS state OFFSET 0) n
-			WHERE o.tenant_id = $1 AND o.parent_id = $4 AND o.kind = 'item'
-			RETURNING input_digest, output_digest)
-		INSERT INTO run_values (tenant_id, digest, run_id)
-		SELECT $1, v.digest, $2 FROM taken CROSS JOIN LATERAL (VALUES (input_digest), (output_digest)) v (digest) WHERE v.digest IS NOT NULL
-		ON CONFLICT DO NOTHING`, tenant, run, i.to, i.from, i.item, value.bytes(), i.others)
-}
-
-// suppressedIn are the steps of a rerun that send nothing, with what they give instead.
-func suppressedIn(ctx context.Context, tx tenants.Tx, run Run) (map[string]Digest, error) {
-	if run.Origin.IsZero() {
-		return nil, nil
-	}
-	rows, _ := tx.Query(ctx, `SELECT step_id, output_digest FROM run_suppressed WHERE tenant_id = $1 AND run_id = $2`, tx.Tenant, run.ID)
-	silent := map[string]Digest{}
-	var step string
-	var gives []byte
-	_, err := pgx.ForEachRow(rows, []any{&step, &gives}, func() error {
-		silent[step] = digestFrom(gives)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read what a run does not send again: %w", err)
-	}
-	return silent, nil
-}
-
-// leaveOut passes over a step that sends nothing, since the original of its run has.
-func (d *decider) leaveOut(node *pipeline.Node, group *frame, gives Digest) error {
-	row := d.newRow(node, group, StepSkipped)
-	row.Note, row.Output = "not sent again: the run that this one was made from has sent it", gives
-	output := value{digest: gives}
-	entry := insertStep{row: row}
-	if gives.IsZero() {
-		output = value{bytes: []byte(`{}`)}
-		entry.output = output.bytes
-	}
-	d.add(entry)
-	d.know(place{frame: group.id(), step: node.ID()}, foundRow(row, output))
-	return d.after(node, group)
 }
