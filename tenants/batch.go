@@ -19,6 +19,9 @@ type Batch struct {
 	// then plans a statement once and for all, with indexes, however few rows a table
 	// has by that time: planning costs as much as the work itself.
 	ByKey bool
+	// Unhurried says that the commit need not wait for the disk: what a crash of the server
+	// undoes, it undoes with all that was built on it, and is done again.
+	Unhurried bool
 }
 
 // Guarded adds a data-changing statement that must change exactly one row. change must
@@ -48,12 +51,16 @@ func (db *DB) Send(ctx context.Context, tenant ID, b *Batch) error {
 	})
 }
 
-// planning says how statements are planned until the transaction ends.
+// planning says how statements are planned, and how the transaction is committed.
 func (b *Batch) planning() string {
+	settings := ""
 	if b.ByKey {
-		return `, ` + byKey
+		settings += `, ` + byKey
 	}
-	return ""
+	if b.Unhurried {
+		settings += `, set_config('synchronous_commit', 'off', true)`
+	}
+	return settings
 }
 
 const byKey = `set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true)`

@@ -13,9 +13,10 @@ import (
 type arrival int
 
 const (
-	stays   arrival = iota // with an item, or by joining
-	leaves                 // for good: others go on, or nobody needs to
-	movesUp                // to the list around
+	stays      arrival = iota // with an item, or by joining
+	leaves                    // for good: others go on, or nobody needs to
+	movesUp                   // to the list around
+	looksAgain                // others have moved meanwhile
 )
 
 // arrive looks what is left to do at the group where the slice stands. Where nothing is,
@@ -32,6 +33,8 @@ func (d *drive) arrive(ctx context.Context) error {
 	case movesUp:
 		d.moveUp()
 		return d.arrive(ctx)
+	case looksAgain:
+		return d.arrive(ctx)
 	}
 	return nil
 }
@@ -44,15 +47,19 @@ func (d *drive) moveUp() {
 }
 
 func (d *drive) lookAround(ctx context.Context) (arrival, error) {
+	if d.step.Kind == pipeline.KindEach {
+		return d.atList(ctx)
+	}
+	return d.inTx(ctx, d.atBranches)
+}
+
+// inTx finds something out in a transaction, patiently.
+func (d *drive) inTx(ctx context.Context, find func(context.Context, tenants.Tx) (arrival, error)) (arrival, error) {
 	var found arrival
 	err := patiently(ctx, func() error {
 		return d.DB.InTx(ctx, d.tenant, func(ctx context.Context, tx tenants.Tx) error {
 			var err error
-			if d.step.Kind == pipeline.KindEach {
-				found, err = d.atList(ctx, tx)
-			} else {
-				found, err = d.atBranches(ctx, tx)
-			}
+			found, err = find(ctx, tx)
 			return err
 		})
 	})

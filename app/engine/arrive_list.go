@@ -2,36 +2,31 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
 
 	"tollgate/tenants"
 )
 
 // atList takes on items of a list, joins it once all have ended, or leaves it. Where too
 // many have failed, or items were taken on before, there is nothing to look for.
-func (d *drive) atList(ctx context.Context, tx tenants.Tx) (arrival, error) {
+func (d *drive) atList(ctx context.Context) (arrival, error) {
 	list := d.program.Node(d.step.StepID).Each()
-	var err error
-	if d.outcome.lost, err = lostIn(ctx, tx, d.step.ID, list.MaxFailed); err != nil {
+	there, err := d.takeItems(ctx, list)
+	switch {
+	case err != nil:
 		return stays, err
-	}
-	if d.outcome.lost.count > list.MaxFailed || len(d.block) > 0 {
+	case d.outcome.lost.count > list.MaxFailed:
 		return stays, nil
+	case there > list.AtOnce && len(d.block) == 0:
+		return d.inTx(ctx, func(ctx context.Context, tx tenants.Tx) (arrival, error) { return d.leaveSurplus(ctx, tx, list.AtOnce) })
+	case len(d.block) == 0:
+		return d.inTx(ctx, d.leaveList)
+	case d.took.fresh && there < list.AtOnce:
+		return d.inTx(ctx, func(ctx context.Context, tx tenants.Tx) (arrival, error) {
+			return stays, d.grow(ctx, tx, max(there, 1), list.AtOnce)
+		})
 	}
-	there, tooMany, err := d.surplus(ctx, tx, list.AtOnce)
-	if tooMany || err != nil {
-		return leaves, err
-	}
-	if err := d.takeItems(ctx, tx, list.AtOnce); err != nil {
-		return stays, err
-	}
-	if len(d.block) > 0 {
-		return stays, d.grow(ctx, tx, max(there, 1), list.AtOnce)
-	}
-	return d.leaveList(ctx, tx)
+	return stays, nil
 }
 
 // grow sets as many slices more going in the list as there are, while items are left and
@@ -68,45 +63,24 @@ func (d *drive) grow(ctx context.Context, tx tenants.Tx, there, atOnce int) erro
 	return d.addSlices(ctx, tx, born...)
 }
 
-// lostIn counts the items that failed, up to one more than may, and reads the first.
-func lostIn(ctx context.Context, tx tenants.Tx, list StepRunID, may int) (lostItems, error) {
-	var lost lostItems
-	var failure []byte
-	err := tx.QueryRow(ctx, `
-		SELECT (SELECT count(*) FROM (SELECT 1 FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'failed' LIMIT $3) lost), turn, failure
-		FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'failed' ORDER BY turn LIMIT 1`,
-		tx.Tenant, list, may+1).Scan(&lost.count, &lost.first, &failure)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return lost, nil
-	}
-	if err != nil {
-		return lost, fmt.Errorf("count the items that failed: %w", err)
-	}
-	lost.why, err = failureFrom(failure)
-	return lost, err
-}
-
 // inWindow counts the slices of a list's window.
 const inWindow = `SELECT count(*) FROM slices WHERE tenant_id = $1 AND window_id = $2`
 
-// surplus counts the slices of the list, and ends this one where they are more than may go
-// at once: others were woken behind waits, and come first. The lock keeps two from leaving
-// for each other.
-func (d *drive) surplus(ctx context.Context, tx tenants.Tx, atOnce int) (there int, ends bool, err error) {
-	for _, lock := range []bool{false, true} {
-		if lock {
-			if _, err := d.lockGroup(ctx, tx); err != nil {
-				return 0, false, err
-			}
-		}
-		if err := tx.QueryRow(ctx, inWindow, tx.Tenant, d.step.ID).Scan(&there); err != nil {
-			return 0, false, fmt.Errorf("count a list's slices: %w", err)
-		}
-		if there <= atOnce {
-			return there, false, nil
-		}
+// leaveSurplus ends the slice where the list has more than may go at once: others were
+// woken behind waits, and come first. The lock keeps two from leaving for each other; who
+// finds that another has left looks for items again.
+func (d *drive) leaveSurplus(ctx context.Context, tx tenants.Tx, atOnce int) (arrival, error) {
+	if _, err := d.lockGroup(ctx, tx); err != nil {
+		return stays, err
 	}
-	return there, true, d.dropSlice(ctx, tx)
+	var there int
+	if err := tx.QueryRow(ctx, inWindow, tx.Tenant, d.step.ID).Scan(&there); err != nil {
+		return stays, fmt.Errorf("count a list's slices: %w", err)
+	}
+	if there <= atOnce {
+		return looksAgain, nil
+	}
+	return leaves, d.dropSlice(ctx, tx)
 }
 
 // lockGroup makes the slices that leave a group do so one after the other.
@@ -120,8 +94,9 @@ func (d *drive) lockGroup(ctx context.Context, tx tenants.Tx) (StepState, error)
 	return state, nil
 }
 
-// leaveList joins a list in which nothing is open any more. Otherwise the slice goes: to
-// the list around, if it is the last here, so that the items there have somebody.
+// leaveList takes the slice from a list that has no items left for it. The last one here
+// joins the list if nothing is open in it any more; otherwise it goes to the list around, so
+// that the items there have somebody. Whose items wait for something comes back with them.
 func (d *drive) leaveList(ctx context.Context, tx tenants.Tx) (arrival, error) {
 	state, err := d.lockGroup(ctx, tx)
 	if err != nil {
@@ -137,7 +112,7 @@ func (d *drive) leaveList(ctx context.Context, tx tenants.Tx) (arrival, error) {
 		return stays, fmt.Errorf("look at a list: %w", err)
 	}
 	switch {
-	case !open:
+	case others == 0 && !open:
 		return stays, nil
 	case others > 0 || d.outerWindow() < 0:
 		return leaves, d.dropSlice(ctx, tx)

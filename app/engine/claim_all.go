@@ -26,7 +26,7 @@ func (e *Engine) claimAll(ctx context.Context, tenant tenants.ID, all []*claim) 
 		c.byID[one.Slice] = one
 		c.ids, c.fences, c.jobs = append(c.ids, one.Slice), append(c.fences, one.Fence), append(c.jobs, one.job)
 	}
-	batch := &tenants.Batch{ByKey: true}
+	batch := &tenants.Batch{ByKey: true, Unhurried: true}
 	c.queueTake(batch, tenant, ordered[0].worker)
 	c.queueRuns(batch, tenant)
 	c.queueInputs(batch, tenant)
@@ -69,10 +69,10 @@ func (c *claims) queueTake(b *tenants.Batch, tenant tenants.ID, worker WorkerID)
 				FOR NO KEY UPDATE OFFSET 0) at
 			LIMIT $6) m
 		WHERE s.ctid = m.place
-		RETURNING s.id, s.fence, s.run_id, s.step_run_id, s.wait_id, s.window_id, s.semantics, s.priority, set_config('synchronous_commit', 'off', true)`,
+		RETURNING s.id, s.fence, s.run_id, s.step_run_id, s.wait_id, s.window_id, s.semantics, s.priority`,
 		tenant, c.ids, c.fences, c.jobs, worker, len(c.ids)).Query(func(rows pgx.Rows) error {
 		var s slice
-		_, err := pgx.ForEachRow(rows, []any{&s.id, &s.fence, &s.run, &s.step, &s.wait, &s.window, &s.semantics, &s.priority, nil}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&s.id, &s.fence, &s.run, &s.step, &s.wait, &s.window, &s.semantics, &s.priority}, func() error {
 			one := c.byID[s.id]
 			one.taken, one.slice = true, s
 			return nil

@@ -2,11 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
@@ -22,10 +19,11 @@ const (
 
 // taking is how a slice took on items of a list last.
 type taking struct {
-	list StepRunID
-	n    int       // how many
-	last int       // the last of them, from 0
-	at   time.Time // when
+	list  StepRunID
+	n     int       // how many
+	last  int       // the last of them, from 0
+	at    time.Time // when
+	fresh bool      // that was at this arrival
 }
 
 // size is how many items the slice may take on now, by how fast it ended the last ones.
@@ -37,82 +35,54 @@ func (t taking) size() int {
 	return max(1, min(maxBlock, int(blockTime*time.Duration(t.n)/since)))
 }
 
-// takeItems takes on the next queued items, in order. It begins behind those that it took
-// on last, so as not to go through all that were taken before; what others gave back
-// meanwhile comes when there is nothing else.
-func (d *drive) takeItems(ctx context.Context, tx tenants.Tx, atOnce int) error {
+// takeItems takes on the next queued items, in order, unless some were taken on before,
+// and tells how many slices the list has. It begins behind those that it took on last, so
+// as not to go through all that were taken before; what others gave back meanwhile comes
+// when there is nothing else.
+func (d *drive) takeItems(ctx context.Context, list *pipeline.CompiledEach) (there int, err error) {
 	if d.took.list != d.step.ID {
 		d.took = taking{list: d.step.ID, last: -1}
 	}
-	size := d.took.size()
-	for _, behind := range []int{d.took.last, -1} {
-		if err := d.takeBehind(ctx, tx, behind, size, atOnce); err != nil || len(d.block) > 0 {
+	d.took.fresh = false
+	for {
+		wants := &taker{list: d.step.ID, slice: d.slice.id, fence: d.slice.fence, behind: d.took.last, atOnce: list.AtOnce, mayFail: list.MaxFailed}
+		if len(d.block) == 0 {
+			wants.want = d.took.size()
+		}
+		if err := patiently(ctx, func() error { return d.worker.takers.do(d.tenant, wants) }); err != nil {
+			return 0, err
+		}
+		if !wants.ours {
+			return 0, errStale
+		}
+		d.outcome.lost = wants.lost
+		if len(wants.items) > 0 {
+			return wants.there, d.takeOn(wants.items)
+		}
+		if wants.behind < 0 || len(d.block) > 0 || wants.refused() {
+			return wants.there, nil
+		}
+		d.took.last = -1
+	}
+}
+
+// takeOn keeps items that the slice was given, with their values as far as those are kept
+// in one piece.
+func (d *drive) takeOn(items []givenItem) error {
+	for _, item := range items {
+		d.block = append(d.block, StepRun{
+			ID: item.id, Parent: d.step.ID, StepID: d.step.StepID, Kind: KindItem, List: pipeline.ListSteps, State: StepQueued,
+			Attempt: 1, Slice: d.slice.id, Turn: item.turn, Input: item.digest,
+		})
+		if item.content == nil {
+			continue
+		}
+		var err error
+		if d.scope.items[item.id], err = expr.DecodeJSON(item.content); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// takeBehind takes on at most size items from behind a place in the list, and no more
-// than half of what is left for each slice that may go at once.
-func (d *drive) takeBehind(ctx context.Context, tx tenants.Tx, behind, size, atOnce int) error {
-	rows, _ := tx.Query(ctx, `
-		WITH taken AS (
-			UPDATE step_runs SET slice_id = $3 WHERE tenant_id = $1 AND id = ANY (ARRAY(
-				SELECT id FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'queued' AND slice_id IS NULL AND turn > $6
-				ORDER BY turn LIMIT greatest(1, least($4, (
-					(SELECT max(turn) + 1 FROM step_runs WHERE tenant_id = $1 AND parent_id = $2) -
-					(SELECT turn FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'queued' AND slice_id IS NULL AND turn > $6 ORDER BY turn LIMIT 1)
-				) / (2 * $5))) FOR UPDATE SKIP LOCKED))
-			RETURNING id, turn, input_digest
-		)
-		SELECT t.id, t.turn, t.input_digest, `+contentOf+`t.input_digest) FROM taken t ORDER BY t.turn`,
-		tx.Tenant, d.step.ID, d.slice.id, size, atOnce, behind)
-	block, err := d.scanItems(rows)
-	if err != nil {
-		return err
-	}
-	if len(block) == 0 {
-		return nil
-	}
-	d.block = block
-	d.took.n, d.took.last, d.took.at = len(block), block[len(block)-1].Turn, time.Now()
-	return d.stillOurs(ctx, tx)
-}
-
-// scanItems reads items with their values, as far as those are kept in one piece.
-func (d *drive) scanItems(rows pgx.Rows) ([]StepRun, error) {
-	var block []StepRun
-	one := StepRun{Parent: d.step.ID, StepID: d.step.StepID, Kind: KindItem, List: pipeline.ListSteps, State: StepQueued, Attempt: 1, Slice: d.slice.id}
-	var digest, content []byte
-	_, err := pgx.ForEachRow(rows, []any{&one.ID, &one.Turn, &digest, &content}, func() error {
-		one.Input = digestFrom(digest)
-		block = append(block, one)
-		if content == nil {
-			return nil
-		}
-		var err error
-		d.scope.items[one.ID], err = expr.DecodeJSON(content)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("take on items: %w", err)
-	}
-	return block, nil
-}
-
-// stillOurs makes what was taken on void where the slice has moved on without us.
-func (d *drive) stillOurs(ctx context.Context, tx tenants.Tx) error {
-	var ours bool
-	err := tx.QueryRow(ctx, `
-		SELECT true FROM slices WHERE tenant_id = $1 AND id = $2 AND fence = $3 AND `+stateByKey+` = 'running' FOR SHARE`,
-		tx.Tenant, d.slice.id, d.slice.fence).Scan(&ours)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return errStale
-	}
-	if err != nil {
-		return fmt.Errorf("look at a slice: %w", err)
-	}
+	d.took.n, d.took.last, d.took.at, d.took.fresh = len(items), items[len(items)-1].turn, time.Now(), true
 	return nil
 }
 
