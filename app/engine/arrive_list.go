@@ -19,8 +19,10 @@ func (d *drive) atList(ctx context.Context) (arrival, error) {
 		return stays, nil
 	case there > list.AtOnce && len(d.block) == 0:
 		return d.inTx(ctx, func(ctx context.Context, tx tenants.Tx) (arrival, error) { return d.leaveSurplus(ctx, tx, list.AtOnce) })
+	case len(d.block) == 0 && d.outerWindow() >= 0:
+		return d.inTx(ctx, d.leaveInner)
 	case len(d.block) == 0:
-		return d.inTx(ctx, d.leaveList)
+		return d.leaveList(ctx)
 	case d.took.fresh && there < list.AtOnce:
 		return d.inTx(ctx, func(ctx context.Context, tx tenants.Tx) (arrival, error) {
 			return stays, d.grow(ctx, tx, max(there, 1), list.AtOnce)
@@ -29,8 +31,11 @@ func (d *drive) atList(ctx context.Context) (arrival, error) {
 	return stays, nil
 }
 
-// grow sets as many slices more going in the list as there are, while items are left and
-// all of those that are there have their slots.
+// growth is how many slices more each of a list's slices sets going.
+const growth = 4
+
+// grow sets more slices going in the list, while items are left and all of those that are
+// there have their slots.
 func (d *drive) grow(ctx context.Context, tx tenants.Tx, there, atOnce int) error {
 	if there >= atOnce {
 		return nil
@@ -48,7 +53,7 @@ func (d *drive) grow(ctx context.Context, tx tenants.Tx, there, atOnce int) erro
 		SELECT count(*) FROM (
 			SELECT 1 FROM step_runs WHERE tenant_id = $1 AND parent_id = $2 AND state = 'queued' AND slice_id IS NULL AND turn > $3 LIMIT $4) untaken
 		WHERE NOT EXISTS (SELECT 1 FROM slices WHERE tenant_id = $1 AND window_id = $2 AND state IN ('ready', 'dispatched'))`,
-		tx.Tenant, d.step.ID, d.took.last, min(there, atOnce-there)).Scan(&left)
+		tx.Tenant, d.step.ID, d.took.last, min(growth*there, atOnce-there)).Scan(&left)
 	if err != nil {
 		return fmt.Errorf("look who is in a list: %w", err)
 	}
@@ -94,10 +99,26 @@ func (d *drive) lockGroup(ctx context.Context, tx tenants.Tx) (StepState, error)
 	return state, nil
 }
 
-// leaveList takes the slice from a list that has no items left for it. The last one here
-// joins the list if nothing is open in it any more; otherwise it goes to the list around, so
-// that the items there have somebody. Whose items wait for something comes back with them.
-func (d *drive) leaveList(ctx context.Context, tx tenants.Tx) (arrival, error) {
+// leaveList takes the slice from a list that has no items left for it. The last one joins
+// the list if nothing is open in it any more. Where items still wait for something, what is
+// woken there comes to the list again.
+func (d *drive) leaveList(ctx context.Context) (arrival, error) {
+	leaving := &leaver{list: d.step.ID, run: d.run.ID, slice: d.slice.id, fence: d.slice.fence}
+	err := patiently(ctx, func() error { return d.worker.leavers.do(d.tenant, leaving) })
+	switch {
+	case err != nil:
+		return stays, err
+	case leaving.joins:
+		return stays, nil
+	case leaving.gone:
+		return leaves, nil
+	}
+	return stays, errStale
+}
+
+// leaveInner is leaveList for a list inside another. There the last one, if it does not
+// join, goes to the list around, so that the items there have somebody.
+func (d *drive) leaveInner(ctx context.Context, tx tenants.Tx) (arrival, error) {
 	state, err := d.lockGroup(ctx, tx)
 	if err != nil {
 		return stays, err
@@ -112,10 +133,10 @@ func (d *drive) leaveList(ctx context.Context, tx tenants.Tx) (arrival, error) {
 		return stays, fmt.Errorf("look at a list: %w", err)
 	}
 	switch {
-	case others == 0 && !open:
-		return stays, nil
-	case others > 0 || d.outerWindow() < 0:
+	case others > 0:
 		return leaves, d.dropSlice(ctx, tx)
+	case !open:
+		return stays, nil
 	}
 	gone, err := d.departWhile(ctx, tx, always)
 	if err == nil && !gone {

@@ -33,6 +33,7 @@ type Worker struct {
 	commits  *committer
 	claims   *joiner[*claim]
 	takers   *joiner[*taker]
+	leavers  *joiner[*leaver]
 	mu       sync.Mutex
 	active   map[driven]*driving // what this process drives now
 	watch    watchSeries
@@ -44,7 +45,8 @@ type Worker struct {
 // process number. It counts as alive from its first beat.
 func (e *Engine) NewWorker(name string) *Worker {
 	return &Worker{Engine: e, ID: tenants.NewID[Worker](), name: name,
-		commits: newCommitter(e.sendAll), claims: newJoiner(e.claimAll, asManyAsJoin[*claim]), takers: newJoiner(e.takeTogether, asManyAsJoin[*taker]), active: map[driven]*driving{}}
+		commits: newCommitter(e.sendAll), claims: newJoiner(e.claimAll, asManyAsJoin[*claim]), takers: newJoiner(e.takeTogether, asManyAsJoin[*taker]),
+		leavers: newJoiner(e.leaveTogether, asManyAsJoin[*leaver]), active: map[driven]*driving{}}
 }
 
 // driven names one drive of a slice. The fence is part of the name: a slice that was
