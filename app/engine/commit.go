@@ -68,11 +68,12 @@ func (c *commitment) end() (endRun, bool) {
 // sheet collects the changes of one transaction, each kind in columns, which a statement
 // unnests.
 //
-// Rows that exist are first locked where their guards hold, and then changed where they
-// are. Both look each row up by its key, in a subquery that the planner cannot turn
-// around: it plans a statement once for each connection, maybe while a table is so young
-// that going through all of it looks as cheap. Both count: two commitments that change
-// the same row are not written together.
+// Rows that exist are found by their keys, in a subquery that the planner cannot turn
+// around, and changed where they are: it plans a statement once for each connection, maybe
+// while a table is so young that going through all of it looks as cheap. The guards are
+// asked of the row that is changed; one that was changed meanwhile by somebody else fails
+// them, and is looked at again. Two commitments that change the same row are not written
+// together.
 type sheet struct {
 	tenant   tenants.ID
 	worker   WorkerID

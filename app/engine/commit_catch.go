@@ -25,7 +25,6 @@ func (c *catchMoves) queue(b *tenants.Batch, tenant tenants.ID) {
 	if len(c.ids) == 0 {
 		return
 	}
-	c.queueLock(b, tenant)
 	b.Queue(`
 		WITH hit AS (
 			UPDATE step_runs s SET
@@ -35,12 +34,12 @@ func (c *catchMoves) queue(b *tenants.Batch, tenant tenants.ID) {
 				slice_id = NULL, fence = 0, changed = pg_current_xact_id()
 			FROM (
 				SELECT m.*, at.place FROM (
-					SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[])
-						AS m (id, to_state, chosen, attempt, output, failure, note, cost) LIMIT $10) m
+					SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[], $10::text[], $11::uuid[], $12::bigint[])
+						AS m (id, to_state, chosen, attempt, output, failure, note, cost, from_state, slice_id, fence) LIMIT $13) m
 				`+atStep+`) m
-			WHERE s.ctid = m.place RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $10)`,
-		tenant, c.ids, c.to, c.chosen, c.attempts, c.outputs, c.failures, c.notes, c.costs, len(c.ids))
+			WHERE s.ctid = m.place AND `+stepUnmoved+` RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $13)`,
+		tenant, c.ids, c.to, c.chosen, c.attempts, c.outputs, c.failures, c.notes, c.costs, c.from, c.slices, c.fences, len(c.ids))
 }
 
 // catchOutput is the digest of what a handled failure gave at once.

@@ -117,18 +117,13 @@ func (g *groupNotes) queue(b *tenants.Batch, tenant tenants.ID) {
 		return
 	}
 	b.Queue(`
-		SELECT require_rows((SELECT count(*) FROM (SELECT * FROM unnest($2::uuid[]) AS m (id) LIMIT $3) m
-			CROSS JOIN LATERAL (
-				SELECT 1 FROM step_runs s WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = 'running' FOR NO KEY UPDATE) met), $3)`,
-		tenant, g.ids, len(g.ids))
-	b.Queue(`
 		WITH hit AS (
 			UPDATE step_runs s SET chosen = n.chosen, score = n.score, cost_micros = n.cost, changed = pg_current_xact_id()
 			FROM (
 				SELECT m.*, at.place FROM (
 					SELECT * FROM unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[]) AS m (id, chosen, score, cost) LIMIT $6) m
 				`+atStep+`) n
-			WHERE s.ctid = n.place RETURNING 1)
+			WHERE s.ctid = n.place AND s.`+stateByKey+` = 'running' RETURNING 1)
 		SELECT require_rows((SELECT count(*) FROM hit), $6)`,
 		tenant, g.ids, g.chosen, g.scores, g.costs, len(g.ids))
 }
@@ -144,19 +139,12 @@ func (i *itemBegins) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID)
 		return
 	}
 	b.Queue(`
-		SELECT require_rows((SELECT count(*) FROM (
-			SELECT * FROM unnest($2::uuid[], $3::uuid[]) AS m (id, slice_id) LIMIT $4) m
-			CROSS JOIN LATERAL (
-				SELECT 1 FROM step_runs s WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = 'queued'
-					AND s.slice_id = m.slice_id FOR NO KEY UPDATE) met), $4)`,
-		tenant, i.ids, i.slices, len(i.ids))
-	b.Queue(`
 		WITH hit AS (
 			UPDATE step_runs s SET state = 'running', slice_id = NULL, worker_id = $2, begun_at = now(), changed = pg_current_xact_id()
-			FROM (SELECT at.place FROM (SELECT * FROM unnest($3::uuid[]) AS m (id) LIMIT $4) m `+atStep+`) m
-			WHERE s.ctid = m.place RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $4)`,
-		tenant, worker, i.ids, len(i.ids))
+			FROM (SELECT m.*, at.place FROM (SELECT * FROM unnest($3::uuid[], $4::uuid[]) AS m (id, slice_id) LIMIT $5) m `+atStep+`) m
+			WHERE s.ctid = m.place AND s.`+stateByKey+` = 'queued' AND s.slice_id = m.slice_id RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $5)`,
+		tenant, worker, i.ids, i.slices, len(i.ids))
 }
 
 // sliceMoves are the places where slices stand, and the lists that they count towards.
@@ -175,18 +163,16 @@ func (s *sliceMoves) queue(b *tenants.Batch, tenant tenants.ID) {
 	if len(s.ids) == 0 {
 		return
 	}
-	standing := sliceGuards{s.ids, s.fences}
-	standing.queueLock(b, tenant, `AND s.`+stateByKey+` = 'running' FOR NO KEY UPDATE`)
 	b.Queue(`
 		WITH hit AS (
 			UPDATE slices s SET step_run_id = coalesce(m.step, s.step_run_id), window_id = m.list, wait_id = CASE WHEN m.step IS NULL THEN s.wait_id END
 			FROM (
 				SELECT m.*, at.place FROM (
-					SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) AS m (id, step, list) LIMIT $5) m
+					SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::bigint[]) AS m (id, step, list, fence) LIMIT $6) m
 				`+atSlice+`) m
-			WHERE s.ctid = m.place RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $5)`,
-		tenant, s.ids, s.to, s.windows, len(s.ids))
+			WHERE s.ctid = m.place AND s.fence = m.fence AND s.`+stateByKey+` = 'running' RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $6)`,
+		tenant, s.ids, s.to, s.windows, s.fences, len(s.ids))
 }
 
 // cancels tells a commit that ends other branches of the run.

@@ -22,8 +22,8 @@ func (r *renewedSteps) add(c *commitment, row StepRun) {
 func (r *renewedSteps) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) {
 	for _, one := range r.rows {
 		row := one.row
-		if row.State == StepWaiting {
-			row.Slice = SliceID{} // a waiting step holds no slice
+		if row.State != StepRunning {
+			row.Slice = SliceID{} // only a slice that works on a step is held by it
 		}
 		b.Queue(`
 			WITH hit AS (

@@ -51,18 +51,16 @@ func (r *runEnds) queue(b *tenants.Batch, tenant tenants.ID) {
 	if len(r.ids) == 0 {
 		return
 	}
-	ending := runGuards{r.ids, r.from}
-	ending.queue(b, tenant, `FOR NO KEY UPDATE`)
 	b.Queue(`
 		WITH hit AS (
 			UPDATE runs r SET state = m.state, result_digest = m.result, failure = m.failure, ended_at = now(), changed = pg_current_xact_id()
 			FROM (
 				SELECT m.*, at.place FROM (
-					SELECT * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::jsonb[]) AS m (id, state, result, failure) LIMIT $6) m
+					SELECT * FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::jsonb[], $6::text[]) AS m (id, state, result, failure, from_state) LIMIT $7) m
 				`+atRun+`) m
-			WHERE r.ctid = m.place RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $6)`,
-		tenant, r.ids, r.states, r.results, r.failures, len(r.ids))
+			WHERE r.ctid = m.place AND r.`+stateByKey+` = m.from_state RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $7)`,
+		tenant, r.ids, r.states, r.results, r.failures, r.from, len(r.ids))
 }
 
 // sliceGuards are slices that must still be driven under the fence they are known by.
@@ -76,17 +74,14 @@ func (g *sliceGuards) add(id SliceID, fence int64) {
 }
 
 func (g *sliceGuards) queue(b *tenants.Batch, tenant tenants.ID) {
-	g.queueLock(b, tenant, `AND s.`+stateByKey+` = 'running' FOR SHARE`)
-}
-
-func (g *sliceGuards) queueLock(b *tenants.Batch, tenant tenants.ID, how string) {
 	if len(g.ids) == 0 {
 		return
 	}
 	b.Queue(`
 		SELECT require_rows((SELECT count(*) FROM (
 			SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS m (id, fence) LIMIT $4) m
-			CROSS JOIN LATERAL (SELECT 1 FROM slices s WHERE s.tenant_id = $1 AND s.id = m.id AND s.fence = m.fence `+how+`) met), $4)`,
+			CROSS JOIN LATERAL (
+				SELECT 1 FROM slices s WHERE s.tenant_id = $1 AND s.id = m.id AND s.fence = m.fence AND s.`+stateByKey+` = 'running' FOR SHARE) met), $4)`,
 		tenant, g.ids, g.fences, len(g.ids))
 }
 
@@ -95,12 +90,12 @@ func (g *sliceGuards) queueLeave(b *tenants.Batch, tenant tenants.ID) {
 	if len(g.ids) == 0 {
 		return
 	}
-	g.queueLock(b, tenant, `FOR UPDATE`)
 	b.Queue(`
 		WITH hit AS (
-			DELETE FROM slices s USING (SELECT at.place FROM (SELECT * FROM unnest($2::uuid[]) AS m (id) LIMIT $3) m `+atSlice+`) m
-			WHERE s.ctid = m.place RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $3)`, tenant, g.ids, len(g.ids))
+			DELETE FROM slices s
+			USING (SELECT m.*, at.place FROM (SELECT * FROM unnest($2::uuid[], $3::bigint[]) AS m (id, fence) LIMIT $4) m `+atSlice+`) m
+			WHERE s.ctid = m.place AND s.fence = m.fence RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $4)`, tenant, g.ids, g.fences, len(g.ids))
 }
 
 // attemptRows are tries that ended, in columns.

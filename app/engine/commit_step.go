@@ -37,7 +37,6 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 	if len(s.ids) == 0 {
 		return
 	}
-	s.queueLock(b, tenant)
 	b.Queue(`
 		WITH hit AS (
 			UPDATE step_runs s SET
@@ -50,31 +49,23 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 				changed = pg_current_xact_id()
 			FROM (
 				SELECT m.*, at.place FROM (
-					SELECT * FROM unnest($3::uuid[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[])
-						AS m (id, to_state, attempt, output, failure, note, cost) LIMIT $10) m
+					SELECT * FROM unnest($3::uuid[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[], $10::text[], $11::uuid[], $12::bigint[])
+						AS m (id, to_state, attempt, output, failure, note, cost, from_state, slice_id, fence) LIMIT $13) m
 				`+atStep+`) m
-			WHERE s.ctid = m.place RETURNING 1)
-		SELECT require_rows((SELECT count(*) FROM hit), $10)`,
-		tenant, worker, s.ids, s.to, s.attempts, s.outputs, s.failures, s.notes, s.costs, len(s.ids))
+			WHERE s.ctid = m.place AND `+stepUnmoved+` RETURNING 1)
+		SELECT require_rows((SELECT count(*) FROM hit), $13)`,
+		tenant, worker, s.ids, s.to, s.attempts, s.outputs, s.failures, s.notes, s.costs, s.from, s.slices, s.fences, len(s.ids))
 }
 
-// Where the rows m are, once they are locked.
+// Where the rows m are.
 const (
 	atStep  = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM step_runs t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
 	atRun   = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM runs t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
 	atSlice = `CROSS JOIN LATERAL (SELECT t.ctid AS place FROM slices t WHERE t.tenant_id = $1 AND t.id = m.id OFFSET 0) at`
 )
 
-// queueLock locks the rows where their guards hold.
-func (s *stepMoves) queueLock(b *tenants.Batch, tenant tenants.ID) {
-	b.Queue(`
-		SELECT require_rows((SELECT count(*) FROM (
-			SELECT * FROM unnest($2::uuid[], $3::text[], $4::uuid[], $5::bigint[]) AS m (id, from_state, slice_id, fence) LIMIT $6) m
-			CROSS JOIN LATERAL (
-				SELECT 1 FROM step_runs s WHERE s.tenant_id = $1 AND s.id = m.id AND s.`+stateByKey+` = m.from_state
-					AND s.slice_id IS NOT DISTINCT FROM m.slice_id AND s.fence = m.fence FOR NO KEY UPDATE) met), $6)`,
-		tenant, s.ids, s.from, s.slices, s.fences, len(s.ids))
-}
+// stepUnmoved is the guard of a step run s that m moves.
+const stepUnmoved = `s.` + stateByKey + ` = m.from_state AND s.slice_id IS NOT DISTINCT FROM m.slice_id AND s.fence = m.fence`
 
 // stepInserts are new step runs, in columns.
 type stepInserts struct {

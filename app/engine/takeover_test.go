@@ -148,3 +148,54 @@ func (h *house) dispatched(run engine.RunID) bool {
 	})
 	return found
 }
+
+// A commit that meets its row in the hands of another transaction waits, and then judges
+// the row as that left it: a cost that was added leaves it in its place, a new fence does not.
+func TestCommitJudgesTheNewestVersionOfItsRow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change string
+		lands  bool
+	}{
+		"cost":  {`UPDATE step_runs SET cost_micros = cost_micros + 7`, true},
+		"fence": {`UPDATE step_runs SET fence = fence + 1`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var h *house
+			changed := make(chan error, 1)
+			h = build(t, mailCaller(func(context.Context, engine.Call) engine.Reply {
+				ctx, super := t.Context(), h.db.Super(t)
+				tx, err := super.Begin(ctx)
+				require.NoError(t, err)
+				_, err = tx.Exec(ctx, c.change)
+				require.NoError(t, err)
+				go func() {
+					watch := h.db.Super(t)
+					for waits := false; !waits; {
+						if err := watch.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+							WHERE NOT l.granted AND a.datname = current_database())`).Scan(&waits); err != nil {
+							changed <- err
+							return
+						}
+					}
+					changed <- tx.Commit(ctx)
+				}()
+				return engine.Reply{Output: []byte(`{"by": "us"}`)}
+			}))
+			run := h.start(h.publish(oneMail), `{"n": 1}`)
+			args, id := h.slice(run)
+			err := h.engine.NewWorker("by hand").Drive(t.Context(), args, &handJob{id: id, tries: 1})
+			require.NoError(t, <-changed)
+			p := h.progress(run)
+			if !c.lands {
+				require.Error(t, err)
+				require.Equal(t, engine.RunRunning, p.Run.State)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, engine.RunCompleted, p.Run.State)
+			require.EqualValues(t, 7, p.Steps[0].CostMicros)
+		})
+	}
+}
