@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -480,4 +481,30 @@ func TestCaseS10OneItemEndedByHand(t *testing.T) {
 		}
 	}
 	h.requireClean(p)
+}
+
+// Whoever is first, a skip or the run's end by a cancel: the run has one end, the other is
+// told, and nothing is left behind.
+func TestASkipRacingACancel(t *testing.T) {
+	t.Parallel()
+	race(t, flow("1", askRita("ask", "Well?"), setTo("x", "1")), func(h *house, run engine.RunID) {
+		_, step := h.awaitWait(run, engine.WaitReview)
+		var both sync.WaitGroup
+		var skipped, cancelled error
+		both.Go(func() { someTime(3 * time.Millisecond); skipped = h.skip(run, step, `{}`, "") })
+		both.Go(func() {
+			someTime(3 * time.Millisecond)
+			cancelled = h.op(func(ctx context.Context, tx tenants.Tx) error { return h.engine.Cancel(ctx, tx, run, "Ana") })
+		})
+		both.Wait()
+		p := h.awaitEnd(run)
+		if cancelled != nil {
+			require.ErrorIs(h.t, cancelled, engine.ErrEnded)
+		}
+		require.Equal(h.t, cancelled == nil, p.Run.State == engine.RunCancelled)
+		if skipped != nil {
+			require.Condition(h.t, func() bool { return errors.Is(skipped, engine.ErrNotSkippable) || errors.Is(skipped, engine.ErrMoved) }, "%v", skipped)
+			require.Equal(h.t, engine.RunCancelled, p.Run.State)
+		}
+	})
 }
