@@ -35,9 +35,9 @@
 //
 // All items are queued rows from the beginning. Slices take them on in blocks and carry
 // one after the other; an item that waits leaves its slice free for the next. A slice that
-// finds nothing to take on joins the list, where nothing in it is open any more, or leaves.
-// It looks behind its own commit, so that of two that end together one at least finds
-// nothing open, and the guard on the list's row lets one join. A slice counts towards the
+// finds nothing to take on leaves the list; the last one joins it, where nothing in it is
+// open any more. Those that leave do so one after the other, under the lock of the list's
+// row, and the guard on that row lets one join. A slice counts towards the
 // innermost list around it; one that comes late to a group inside an item goes on to that
 // list, since others may have left it because of that count. Coming out of a list that
 // stands inside an item it counts towards the outer one again at once, which may thereby
@@ -64,7 +64,14 @@
 // A slice is born ready, without a job. The pump gives ready slices slots and jobs: to
 // the tenant that was not served for longest, within the tenant's quota, the window of
 // the list around the slice, and what the live workers can drive. Only one pass is made
-// at a time in the whole installation, so none of these limits is ever passed.
+// at a time in the whole installation, so what it gives never passes these limits.
+//
+// # Together
+//
+// What many slices want of the database at the same time, they want together: commits,
+// claims, starts, items of a list, and leaving one, each have a line for each tenant
+// (joiner.go), and what stands in it is one transaction with one statement for each kind
+// of change. Nobody waits for company.
 //
 // # Invariants
 //
