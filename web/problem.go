@@ -185,7 +185,7 @@ func problemByType(err error) (problem, bool) {
 	}
 	if other, ok := errors.AsType[*engine.OtherStart](err); ok {
 		return problem{status: http.StatusConflict, heading: "This was started before, with other input",
-			sentence: "The first start with this key was " + runTitle(other.First) + ", “" + other.First.Name + "”. Nothing was started now. Open that run, or start with another key."}, true
+			sentence: "The first start with this form or key was " + runTitle(other.First) + ", “" + other.First.Name + "”. Nothing was started now. Open that run; to start another one, open the start page anew or give another key."}, true
 	}
 	if bad, ok := errors.AsType[*engine.BadBulk](err); ok {
 		return unfit(bad.Reason), true

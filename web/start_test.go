@@ -240,7 +240,8 @@ func TestSameFormIsOneRun(t *testing.T) {
 		p.leadsTo(pages[0].header.Get("Location"))
 	}
 	b.get(form.path).is(http.StatusOK).says("This form has started", "Sending it again leads there")
-	b.post(path, formKeyName, key, "topic", "something else").leadsTo(pages[0].header.Get("Location"))
+	b.post(path, formKeyName, key, "topic", "the catalogue").leadsTo(pages[0].header.Get("Location"))
+	b.post(path, formKeyName, key, "topic", "something else").is(http.StatusConflict).says("started before, with other input", "Nothing was started now")
 	require.Len(t, s.runs(), 1)
 
 	again := b.get(path).follow()
