@@ -183,7 +183,7 @@ func badge(b Badge) templ.Component {
 type LiveDot struct {
 	AsOf    string // time of the content, with zone
 	Refresh string // address of the same page
-	Ended   bool   // nothing more will change
+	Ended   bool   // nothing more changes by itself
 }
 
 // Render writes the dot and its words.
@@ -207,7 +207,7 @@ func liveDot(l LiveDot) templ.Component {
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
 		if l.Ended {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<span class=\"meta\">Nothing more will change here</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<span class=\"meta\">This page no longer changes by itself</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
