@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
@@ -101,7 +102,7 @@ func (m member) dismiss(t *testing.T) int {
 // fleets are the figures of W7: the same runs by one working process and by two.
 func fleets(t *testing.T, s size) []*row {
 	t.Helper()
-	runs := s.crowd / 5
+	runs := s.crowd
 	var twice float64
 	one := &row{name: "W7 one process, calls of 200 ms", unit: "steps/s", take: func() float64 { rate, _ := fleet(t, 1, runs); return rate }}
 	return []*row{one,
@@ -126,9 +127,12 @@ func fleet(t *testing.T, processes, runs int) (float64, int) {
 		members = append(members, enlist(t, h.db.URL))
 	}
 	began := time.Now()
+	group, starting := errgroup.WithContext(t.Context())
+	group.SetLimit(starters)
 	for n := range runs {
-		require.NoError(t, h.start(t.Context(), id, fmt.Sprint("fleet ", n)))
+		group.Go(func() error { return h.start(starting, id, fmt.Sprint("fleet ", n)) })
 	}
+	require.NoError(t, group.Wait())
 	h.until(t.Context(), t, `SELECT count(*) = $1 FROM runs WHERE ended_at IS NOT NULL`, runs)
 	took, calls := time.Since(began), 0
 	for _, m := range members {
