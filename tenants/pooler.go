@@ -48,8 +48,12 @@ func asRole(role string, sessions bool) func(context.Context, *pgx.Conn) error {
 // notes the server's own setting for those that must. Outside them there is only River's
 // bookkeeping of jobs: a job is never the truth, and a crash that loses a line of it
 // loses all later ones of ours that would have built on it.
+//
+// Work across tenants looks by index, River's fetch above all. It is planned once for each
+// connection, maybe while a table was all but empty, and must not go through it later.
 const lazily = `
-	SELECT set_config('app.synchronous_commit', current_setting('synchronous_commit'), false), set_config('synchronous_commit', 'off', false)`
+	SELECT set_config('app.synchronous_commit', current_setting('synchronous_commit'), false), set_config('synchronous_commit', 'off', false),
+		set_config('enable_seqscan', 'off', false)`
 
 // durably undoes lazily within a transaction.
 const durably = `set_config('synchronous_commit', current_setting('app.synchronous_commit'), true)`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -236,7 +237,8 @@ func (h *house) answerNow(step engine.StepRunID) error {
 		if err != nil {
 			return err
 		}
-		if !detail.Open() {
+		seatOpen := slices.ContainsFunc(detail.Seats, func(seat review.SeatRow) bool { return seat.State == review.SeatOpen })
+		if !detail.Open() || !seatOpen { // closed meanwhile, maybe between the reads of the two
 			return review.ErrNotOpen
 		}
 		_, err = h.engine.DecideReview(ctx, tx, h.answer(detail, review.Approve, ""))
