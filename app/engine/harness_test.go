@@ -148,11 +148,18 @@ func (h *house) in(fn func(context.Context, tenants.Tx) error) {
 func (h *house) progress(id engine.RunID) engine.Progress {
 	h.t.Helper()
 	var p engine.Progress
-	h.in(func(ctx context.Context, tx tenants.Tx) error {
-		var err error
-		p, err = engine.ProgressOf(ctx, tx, id)
-		return err
-	})
+	var err error
+	for range 20 { // where a test cuts connections, this look's may be among them
+		err = h.db.InTx(h.t.Context(), h.tenant, func(ctx context.Context, tx tenants.Tx) error {
+			var err error
+			p, err = engine.ProgressOf(ctx, tx, id)
+			return err
+		})
+		if !tenants.IsTrouble(err) {
+			break
+		}
+	}
+	require.NoError(h.t, err)
 	return p
 }
 
