@@ -43,22 +43,27 @@ func TestTakeOverFencesTheFrozenWorker(t *testing.T) {
 	t.Parallel()
 	caller := newStalled()
 	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindEmail: caller})
-	first := h.work()
 	run := h.start(h.publish(oneMail), `{"n": 1}`)
+	first, second := h.otherWorker(), h.otherWorker() // by hand: a frozen process fetches nothing more
+	args, id := h.slice(run)
+	drove := make(chan error, 1)
+	go func() { drove <- first.Drive(t.Context(), args, &handJob{id: id, tries: 1}) }()
 	<-caller.began
-	second := h.work()
 	require.NoError(t, second.BuryOthers(t.Context())) // stands for ten seconds of silence
-	p := h.awaitEnd(run)
+	taken, err := second.Reap(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, taken)
+	args, id = h.slice(run)
+	require.NoError(t, second.Drive(t.Context(), args, &handJob{id: id, tries: 1}))
+	p := h.progress(run)
 	require.Equal(t, engine.RunCompleted, p.Run.State)
 	require.JSONEq(t, `{"by": "second"}`, h.value(p.Steps[0].Output))
 	close(caller.release)
+	require.NoError(t, <-drove)
 	attempts := h.attempts(p.Steps[0].ID)
-	last := len(attempts) - 1
-	require.Positive(t, last)
-	for _, attempt := range attempts[:last] { // the first may fetch the slice once more, and be silent still
-		require.Equal(t, engine.AttemptInterrupted, attempt.Outcome)
-	}
-	require.Equal(t, engine.AttemptDone, attempts[last].Outcome)
+	require.Len(t, attempts, 2)
+	require.Equal(t, engine.AttemptInterrupted, attempts[0].Outcome)
+	require.Equal(t, engine.AttemptDone, attempts[1].Outcome)
 	require.Len(t, caller.seen.all(), 1, "each try carries the same key")
 	require.NoError(t, first.Beat(t.Context()))
 	after := h.progress(run)
