@@ -190,10 +190,12 @@ func (p *panelView) news(c clock) ui.Sentence {
 // waitWords say what the step waits for, beside the badge that says that it waits.
 func (p *panelView) waitWords(c clock) ui.Sentence {
 	n := p.r.standingOf(p.Passage)
-	switch n.Wait {
-	case engine.WaitRetry:
+	switch {
+	case n.Uncalled:
+		return append(ui.Words(n.waited(c)+". "), n.limitWords()...)
+	case n.Wait == engine.WaitRetry:
 		return ui.Sentence{ui.Strong(sentenceCase(n.nextTry(c)) + "."), ui.Plain(" Last try: "), ui.Name(n.Reason)}
-	case engine.WaitCap:
+	case n.Wait == engine.WaitCap:
 		return ui.Sentence{ui.Name(n.Reason), ui.Plain(" It has waited" + strings.TrimPrefix(c.lasting(n.Since), ",") + " and goes on by itself once the cap allows it.")}
 	}
 	return ui.Words(n.waited(c) + c.since(n.Since) + n.atMost(c) + ".")

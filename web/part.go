@@ -151,11 +151,11 @@ func (r *runView) lineAt(line engine.Line, at passage) engine.Line {
 		return line
 	}
 	line.Wait, line.Due, line.Reason, line.Since = at.Wait.Kind, at.Wait.Due, at.Wait.Reason, at.Wait.OpenedAt
-	line.EventName, line.EventKey = at.Wait.EventName, at.Wait.EventKey
+	line.EventName, line.EventKey, line.Uncalled = at.Wait.EventName, at.Wait.EventKey, at.Wait.Uncalled
 	line.Standing = map[engine.WaitKind]engine.StandingState{
 		engine.WaitCap: engine.StandingCapped, engine.WaitReview: engine.StandingPerson, engine.WaitRetry: engine.StandingRetrying,
 	}[at.Wait.Kind]
-	if line.Standing == "" {
+	if line.Standing == "" || line.Uncalled {
 		line.Standing = engine.StandingWaiting
 	}
 	return line
@@ -169,7 +169,7 @@ func (r *runView) worst() *passage {
 			return len(waitOrder)
 		}
 		for i, status := range waitOrder {
-			if status == statusOfWait(p.Wait.Kind) {
+			if status == statusOfWait(*p.Wait) {
 				return i
 			}
 		}

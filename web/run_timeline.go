@@ -175,6 +175,8 @@ func (r *runView) because(p passage) ui.Sentence {
 		return nil
 	case p.Wait.Kind == engine.WaitReview:
 		return r.askedAt(p)
+	case p.Wait.Uncalled:
+		return ui.Words(r.standingOf(p).waited(clock{r.Now, r.v.zone()}) + ".")
 	case p.Wait.Kind == engine.WaitRetry, p.Wait.Kind == engine.WaitCap:
 		return ui.Sentence{ui.Name(r.v.reasonOf(p.Wait.Kind, p.Wait.Reason))}
 	case p.Wait.Kind == engine.WaitTime, p.Wait.Kind == engine.WaitEvent:
@@ -203,7 +205,7 @@ func (r *runView) askedAt(p passage) ui.Sentence {
 func (r *runView) standingOf(p passage) news {
 	n := newsOf(engine.Line{
 		Run: r.View.Run, StepID: p.Node.ID(), StepName: p.Node.Step.Name, Since: p.Wait.OpenedAt, Due: p.Wait.Due,
-		Wait: p.Wait.Kind, Reason: r.v.reasonOf(p.Wait.Kind, p.Wait.Reason), Attempt: p.Step.Attempt,
+		Wait: p.Wait.Kind, Reason: r.v.reasonOf(p.Wait.Kind, p.Wait.Reason), Attempt: p.Step.Attempt, Uncalled: p.Wait.Uncalled,
 		EventName: p.Wait.EventName, EventKey: p.Wait.EventKey,
 	}, r.View.Program, nil, r.v.user)
 	for _, asked := range r.News.Asked {

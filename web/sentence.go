@@ -101,7 +101,7 @@ func (n news) sentence(now time.Time, zone *time.Location) ui.Sentence {
 		}
 		return append(ui.Sentence{
 			ui.Strong(n.waited(c)), ui.Plain(" at "), ui.Name(n.step()), ui.Plain("," + c.since(n.Since) + ". "),
-		}, n.then()...)
+		}, append(n.limitWords(), n.then()...)...)
 	case engine.StandingPaused:
 		if n.Run.State == engine.RunPausing {
 			return ui.Sentence{ui.Strong("Pausing"), ui.Plain(": the steps under way are finished first. Then nothing begins until somebody resumes it.")}
@@ -209,9 +209,22 @@ func (n news) nextTry(c clock) string {
 	return try + " in " + ui.Duration(max(n.Due.Sub(c.now), time.Second))
 }
 
+// limitWords say which limit has no room for a call just now.
+func (n news) limitWords() ui.Sentence {
+	if n.Wait != engine.WaitRetry || n.Reason == "" {
+		return nil
+	}
+	return ui.Sentence{ui.Name(sentenceEnd(n.Reason)), ui.Plain(" ")}
+}
+
 // waited says what a step waits for that is neither a person nor money.
 func (n news) waited(c clock) string {
 	switch n.Wait {
+	case engine.WaitRetry:
+		if n.Due != nil {
+			return "Waits for the model’s rate limit until about " + n.Due.In(c.zone).Format("15:04:05 MST")
+		}
+		return "Waits for the model’s rate limit"
 	case engine.WaitTime:
 		if n.Due != nil {
 			return "Waiting until " + c.when(*n.Due)

@@ -248,7 +248,7 @@ func (p passage) badge() ui.Badge {
 		}
 		return ui.Badge{Status: ui.Queued}
 	}
-	if p.Wait != nil && p.Wait.Kind == engine.WaitRetry {
+	if p.Wait != nil && p.Wait.Kind == engine.WaitRetry && !p.Wait.Uncalled {
 		return ui.Badge{Status: ui.Retrying, Words: news{Line: engine.Line{Standing: engine.StandingRetrying, Attempt: p.Step.Attempt}, Tries: engine.MaxTries(p.Node)}.badge().Words}
 	}
 	if !p.Step.ReusedFrom.IsZero() && p.Step.State == engine.StepDone {
@@ -264,7 +264,7 @@ func (p passage) badge() ui.Badge {
 func (p passage) status() ui.Status {
 	switch {
 	case p.Wait != nil:
-		return statusOfWait(p.Wait.Kind)
+		return statusOfWait(*p.Wait)
 	case p.Size != nil && p.Step.State.Open():
 		return sizeStatus(*p.Size)
 	case p.Inner != "" && p.Step.State.Open():
@@ -282,8 +282,11 @@ func statusOfState(state engine.StepState) ui.Status {
 	}[state]
 }
 
-func statusOfWait(kind engine.WaitKind) ui.Status {
-	switch kind {
+func statusOfWait(wait engine.Wait) ui.Status {
+	if wait.Uncalled {
+		return ui.Waiting
+	}
+	switch wait.Kind {
 	case engine.WaitReview:
 		return ui.Person
 	case engine.WaitCap:
@@ -303,7 +306,7 @@ func (p passage) stretches() []ui.Stretch {
 	}
 	var out []ui.Stretch
 	for _, wait := range p.Waits {
-		stretch := ui.Stretch{From: wait.OpenedAt, As: statusOfWait(wait.Kind)}
+		stretch := ui.Stretch{From: wait.OpenedAt, As: statusOfWait(wait)}
 		if wait.ClosedAt != nil {
 			stretch.To, stretch.Over = *wait.ClosedAt, true
 		}

@@ -29,6 +29,7 @@ type Reply struct {
 	Note       string    // what a reader of the timeline should know
 	Failure    *Failure
 	Retryable  bool
+	NotCalled  bool          // a limit of ours left no room: the step waits for RetryAfter, which uses up no try
 	Unsure     bool          // the call may have arrived, and its answer is not known
 	RetryAfter time.Duration // the other side's wish; 0: none
 	Bill       *Bill         // nil: nothing was billed
@@ -70,13 +71,14 @@ func timeoutOf(node *pipeline.Node) time.Duration {
 	return defaultTimeout
 }
 
-// holdID names the money of one try of a step. It can be worked out again after a
+// holdID names the money of one try of a step, which was put off so often. It can be worked out again after a
 // crash, when nothing else is left of the call.
-func holdID(step StepRunID, attempt int) ledger.HoldID {
-	var name [20]byte
-	copy(name[:], step[:])
-	binary.BigEndian.PutUint32(name[16:], uint32(attempt))
-	return ledger.HoldID(uuid.NewSHA1(holdSpace, name[:]))
+func holdID(step StepRunID, attempt, putOff int) ledger.HoldID {
+	name := binary.BigEndian.AppendUint32(step[:], uint32(attempt))
+	if putOff > 0 {
+		name = binary.BigEndian.AppendUint32(name, uint32(putOff))
+	}
+	return ledger.HoldID(uuid.NewSHA1(holdSpace, name))
 }
 
 var holdSpace = uuid.MustParse("5f1c1c1e-3b0a-4c57-9d0f-6a0d5d1f7a10")

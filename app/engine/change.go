@@ -34,7 +34,8 @@ type moveStep struct {
 	joins   bool      // it ends a group that several branches share
 	failure *Failure
 	note    string
-	cost    int64 // micro-USD to add
+	cost    int64  // micro-USD to add
+	chain   *Chain // where the step stands in its chain from now on; nil: where it did
 }
 
 // catchStep is moveStep for a row whose failure is handled: it becomes the frame of what
@@ -194,6 +195,7 @@ type call struct {
 	row    StepRun
 	groups []StepRun // open groups around it, innermost first
 	input  []byte
+	asked  []byte // what the call is given, where that differs from the step's input
 	hold   *ledger.Hold
 }
 
@@ -207,6 +209,7 @@ type outcome struct {
 	retryable  bool          // whether another try may help
 	unsure     bool          // nobody can tell whether the call arrived
 	retryAfter time.Duration // the other side's wish; 0: none
+	uncalled   bool          // the call was not made, for a limit of ours
 	note       string
 	settle     *settle   // the money of the call, nil where none was held
 	cost       int64     // micro-USD, for the step's own sum

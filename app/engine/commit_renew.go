@@ -28,7 +28,7 @@ func (r *renewedSteps) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerI
 		b.Queue(`
 			WITH hit AS (
 				UPDATE step_runs SET state = $4, worker_id = $5, fence = $6, slice_id = $7, chosen = $8, input_digest = $9, output_digest = $10,
-					failure = $11, note = $12, score = $13, at_once = $14, begun_at = now(), changed = pg_current_xact_id(),
+					failure = $11, note = $12, score = $13, at_once = $14, chain = NULL, begun_at = now(), changed = pg_current_xact_id(),
 					ended_at = CASE WHEN $4 IN ('running', 'waiting') THEN NULL ELSE now() END
 				WHERE tenant_id = $1 AND id = $2 AND `+stateByKey+` = 'queued' AND slice_id = $3 RETURNING 1)
 			SELECT require_rows((SELECT count(*) FROM hit), 1)`,

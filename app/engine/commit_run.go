@@ -106,6 +106,11 @@ type attemptRows struct {
 	began, ended []time.Time
 	failures     [][]byte
 	notes        []string
+	models       []string
+	places       []int
+	reasks       []int
+	followed     []string
+	sent, came   [][]byte
 }
 
 func (r *attemptRows) add(entry addAttempt) {
@@ -114,6 +119,9 @@ func (r *attemptRows) add(entry addAttempt) {
 	r.outcomes, r.notes = append(r.outcomes, string(a.Outcome)), append(r.notes, expr.Plain(a.Note))
 	r.began, r.ended = append(r.began, a.BeganAt), append(r.ended, a.EndedAt)
 	r.failures = append(r.failures, a.Failure.json())
+	r.models, r.places, r.reasks = append(r.models, a.Model), append(r.places, a.Place), append(r.reasks, a.Reask)
+	r.followed = append(r.followed, expr.Plain(a.Followed))
+	r.sent, r.came = append(r.sent, a.Sent.bytes()), append(r.came, a.Received.bytes())
 }
 
 func (r *attemptRows) queue(b *tenants.Batch, tenant tenants.ID) {
@@ -121,9 +129,12 @@ func (r *attemptRows) queue(b *tenants.Batch, tenant tenants.ID) {
 		return
 	}
 	b.Queue(`
-		INSERT INTO attempts (tenant_id, step_run_id, number, outcome, began_at, ended_at, failure, note)
-		SELECT $1, n.* FROM unnest($2::uuid[], $3::int[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::jsonb[], $8::text[]) AS n`,
-		tenant, r.steps, r.numbers, r.outcomes, r.began, r.ended, r.failures, r.notes)
+		INSERT INTO attempts (tenant_id, step_run_id, number, outcome, began_at, ended_at, failure, note,
+			model, place, reask, followed, sent_digest, received_digest)
+		SELECT $1, n.* FROM unnest($2::uuid[], $3::int[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::jsonb[], $8::text[],
+			$9::text[], $10::int[], $11::int[], $12::text[], $13::bytea[], $14::bytea[]) AS n`,
+		tenant, r.steps, r.numbers, r.outcomes, r.began, r.ended, r.failures, r.notes,
+		r.models, r.places, r.reasks, r.followed, r.sent, r.came)
 }
 
 // waitRows are new waits, in columns.
@@ -136,6 +147,7 @@ type waitRows struct {
 	reasons []string
 	events  []string // names of events, and the keys that they must have
 	keys    []string
+	idle    []bool // whose call was not made
 }
 
 func (r *waitRows) add(run RunID, w Wait) {
@@ -143,6 +155,7 @@ func (r *waitRows) add(run RunID, w Wait) {
 	r.kinds, r.dues = append(r.kinds, string(w.Kind)), append(r.dues, w.Due)
 	r.reasons = append(r.reasons, expr.Preview([]byte(w.Reason), maxMessage))
 	r.events, r.keys = append(r.events, w.EventName), append(r.keys, w.EventKey)
+	r.idle = append(r.idle, w.Uncalled)
 }
 
 func (r *waitRows) queue(b *tenants.Batch, tenant tenants.ID) {
@@ -150,9 +163,9 @@ func (r *waitRows) queue(b *tenants.Batch, tenant tenants.ID) {
 		return
 	}
 	b.Queue(`
-		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason, event_name, event_key)
-		SELECT $1, n.* FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::text[], $8::text[], $9::text[]) AS n`,
-		tenant, r.ids, r.runs, r.steps, r.kinds, r.dues, r.reasons, r.events, r.keys)
+		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason, event_name, event_key, uncalled)
+		SELECT $1, n.* FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::text[], $8::text[], $9::text[], $10::boolean[]) AS n`,
+		tenant, r.ids, r.runs, r.steps, r.kinds, r.dues, r.reasons, r.events, r.keys, r.idle)
 }
 
 // settle takes up how a call's money ends.

@@ -20,6 +20,7 @@ type stepMoves struct {
 	outputs, failures [][]byte
 	notes             []string
 	costs             []int64
+	chains            [][]byte
 }
 
 func (s *stepMoves) add(m moveStep, output Digest) {
@@ -29,6 +30,7 @@ func (s *stepMoves) add(m moveStep, output Digest) {
 	s.attempts = append(s.attempts, m.attempt)
 	s.outputs, s.failures = append(s.outputs, output.bytes()), append(s.failures, m.failure.json())
 	s.notes, s.costs = append(s.notes, expr.Plain(m.note)), append(s.costs, m.cost)
+	s.chains = append(s.chains, m.chain.json())
 }
 
 // queue moves each row that still is where it was decided on: in its old state, and in
@@ -41,7 +43,7 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 		WITH hit AS (
 			UPDATE step_runs s SET
 				state = m.to_state, attempt = m.attempt, output_digest = coalesce(m.output, s.output_digest), failure = m.failure,
-				note = CASE WHEN m.note = '' THEN s.note ELSE m.note END, cost_micros = s.cost_micros + m.cost,
+				note = CASE WHEN m.note = '' THEN s.note ELSE m.note END, cost_micros = s.cost_micros + m.cost, chain = coalesce(m.chain, s.chain),
 				begun_at = CASE WHEN m.to_state = 'running' THEN now() ELSE s.begun_at END,
 				ended_at = CASE WHEN m.to_state IN ('running', 'waiting') THEN NULL ELSE now() END,
 				slice_id = CASE WHEN m.to_state = 'running' THEN s.slice_id END,
@@ -49,12 +51,12 @@ func (s *stepMoves) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID) 
 				changed = pg_current_xact_id()
 			FROM (
 				SELECT m.*, at.place FROM (
-					SELECT * FROM unnest($3::uuid[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[], $10::text[], $11::uuid[], $12::bigint[])
-						AS m (id, to_state, attempt, output, failure, note, cost, from_state, slice_id, fence) LIMIT $13) m
+					SELECT * FROM unnest($3::uuid[], $4::text[], $5::int[], $6::bytea[], $7::jsonb[], $8::text[], $9::bigint[], $10::text[], $11::uuid[], $12::bigint[], $14::jsonb[])
+						AS m (id, to_state, attempt, output, failure, note, cost, from_state, slice_id, fence, chain) LIMIT $13) m
 				`+atStep+`) m
 			WHERE s.ctid = m.place AND `+stepUnmoved+` RETURNING 1)
 		SELECT require_rows((SELECT count(*) FROM hit), $13)`,
-		tenant, worker, s.ids, s.to, s.attempts, s.outputs, s.failures, s.notes, s.costs, s.from, s.slices, s.fences, len(s.ids))
+		tenant, worker, s.ids, s.to, s.attempts, s.outputs, s.failures, s.notes, s.costs, s.from, s.slices, s.fences, len(s.ids), s.chains)
 }
 
 // Where the rows m are.

@@ -41,6 +41,9 @@ type bars struct {
 // needs.
 func decide(m moment) decision {
 	d := &decider{moment: m, fresh: map[StepRunID]bool{}}
+	if m.step != nil {
+		d.was = m.step.Chain
+	}
 	var err error
 	switch m.outcome.kind {
 	case entered:
@@ -74,6 +77,7 @@ type decider struct {
 	vars  expr.Scope          // what the formulas that are read now see
 	fresh map[StepRunID]bool  // frames that this decision began
 	made  map[Digest]*earlier // the result that this decision keeps, for what it begins
+	was   Chain               // where the position's step stood in its chain
 	ends  *frame              // the frame in which the slice goes on, where it does
 }
 

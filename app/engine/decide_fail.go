@@ -8,10 +8,14 @@ import (
 
 // moved is a change of the position's step.
 func (d *decider) moved(to StepState, attempt int) moveStep {
-	return moveStep{
+	move := moveStep{
 		id: d.step.ID, from: d.step.State, slice: d.step.Slice, fence: d.step.Fence, to: to, attempt: attempt,
 		note: d.outcome.note, cost: d.outcome.cost,
 	}
+	if d.step.Chain != d.was {
+		move.chain = &d.step.Chain
+	}
+	return move
 }
 
 // ended is the change that ends the position's step.
@@ -30,6 +34,7 @@ func (d *decider) recordTry(result AttemptOutcome) {
 	d.add(addAttempt{step: d.step.ID, attempt: Attempt{
 		Number: d.step.Attempt, Outcome: result, BeganAt: d.step.BegunAt, EndedAt: d.now,
 		Failure: d.outcome.failure, Note: d.outcome.note,
+		Model: d.step.Chain.model(d.program.Node(d.step.StepID)), Place: d.step.Chain.Place, Reask: d.step.Chain.Reask,
 	}})
 }
 
@@ -42,6 +47,9 @@ func (d *decider) addMoney() {
 // failedTry acts on an error: another try after a pause, or the end of the step.
 func (d *decider) failedTry() error {
 	node := d.program.Node(d.step.StepID)
+	if d.outcome.uncalled {
+		return d.putOff()
+	}
 	d.recordTry(AttemptFailed)
 	if acted, err := d.unsureTry(node); acted || err != nil {
 		return err
@@ -85,6 +93,7 @@ func (d *decider) interruptedTry() error {
 func (d *decider) nextAttempt() *StepRun {
 	row := *d.step
 	row.Attempt++
+	row.Chain.PutOff = 0
 	return &row
 }
 

@@ -32,13 +32,16 @@ func HistoryOf(ctx context.Context, tx tenants.Tx, id RunID, steps []StepRunID) 
 		h.Waits[wait.StepRun] = append(h.Waits[wait.StepRun], wait)
 	}
 	rows, _ = tx.Query(ctx, `
-		SELECT a.step_run_id, a.number, a.outcome, a.began_at, a.ended_at, a.failure, a.note
+		SELECT a.step_run_id, a.number, a.outcome, a.began_at, a.ended_at, a.failure, a.note,
+			a.model, a.place, a.reask, a.followed, a.sent_digest, a.received_digest
 		FROM step_runs s JOIN tries a ON a.tenant_id = s.tenant_id AND a.step_run_id = s.id
 		WHERE s.tenant_id = $1 AND s.run_id = $2 AND s.id = ANY ($3) ORDER BY a.began_at, a.number`, tx.Tenant, id, steps)
 	var step StepRunID
 	var a Attempt
-	var failure []byte
-	_, err = pgx.ForEachRow(rows, []any{&step, &a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note}, func() error {
+	var failure, sent, received []byte
+	_, err = pgx.ForEachRow(rows, []any{&step, &a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note,
+		&a.Model, &a.Place, &a.Reask, &a.Followed, &sent, &received}, func() error {
+		a.Sent, a.Received = digestFrom(sent), digestFrom(received)
 		var err error
 		if a.Failure, err = failureFrom(failure); err != nil {
 			return err

@@ -18,7 +18,8 @@ type AIInput struct {
 	Prompt       string           `json:"prompt"`
 	Answer       []pipeline.Field `json:"answer,omitempty"` // the asked fields; none asks for text
 	MaxTokens    int              `json:"max_tokens"`
-	Sample       json.RawMessage  `json:"sample,omitempty"` // recorded answer, for a run on the pipeline's own sample
+	Problem      string           `json:"problem,omitempty"` // with the answer before, where the same model is asked anew
+	Sample       json.RawMessage  `json:"sample,omitempty"`  // recorded answer, for a run on the pipeline's own sample
 }
 
 // EmailInput is a mail that a step sends.

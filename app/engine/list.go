@@ -40,6 +40,7 @@ type Line struct {
 	Wait       WaitKind  // what the step waits for; empty where it does not
 	Due        *time.Time
 	Reason     string // why a wait was opened
+	Uncalled   bool   // of a WaitRetry: the call was not made, since a limit of ours left no room for it
 	EventName  string // of the event that the step waits for
 	EventKey   string
 	Attempt    int
@@ -159,7 +160,7 @@ const lineQuery = `
 	SELECT r.id, r.pipeline_id, p.name, r.version, r.number, r.name, r.state, r.sample, r.input_digest, r.result_digest,
 		r.failure, r.started_by, coalesce(u.name, ''), r.created_at, r.ended_at, r.ended_by,
 		coalesce(s.step_id, ''), coalesce(s.state, ''), coalesce(s.kind, ''), s.begun_at, coalesce(s.attempt, 0),
-		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), coalesce(w.event_name, ''), coalesce(w.event_key, ''), w.opened_at, c.cost, greatest(e.ended, s.woken),
+		coalesce(w.kind, ''), w.due_at, coalesce(w.reason, ''), coalesce(w.uncalled, false), coalesce(w.event_name, ''), coalesce(w.event_key, ''), w.opened_at, c.cost, greatest(e.ended, s.woken),
 		b.capped, b.person, b.retrying, b.waiting, b.running, b.ready,
 		coalesce(v.outcome, ''), coalesce(v.decided_by, '')
 	FROM page r
@@ -213,7 +214,7 @@ func scanLine(row pgx.CollectableRow) (Line, error) {
 	r := &l.Run
 	err := row.Scan(&r.ID, &r.PipelineID, &r.PipelineName, &r.Version, &r.Number, &r.Name, &r.State, &r.Sample, &input, &result,
 		&failure, &r.StartedBy, &r.StartedName, &r.CreatedAt, &r.EndedAt, &r.EndedBy,
-		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &l.EventName, &l.EventKey, &opened, &l.CostMicros, &moved,
+		&l.StepID, &state, &kind, &begun, &l.Attempt, &l.Wait, &l.Due, &l.Reason, &l.Uncalled, &l.EventName, &l.EventKey, &opened, &l.CostMicros, &moved,
 		&l.Open.Capped, &l.Open.Person, &l.Open.Retrying, &l.Open.Waiting, &l.Open.Running, &l.Open.Ready,
 		&l.Verdict, &l.VerdictBy)
 	if err != nil {
@@ -224,6 +225,9 @@ func scanLine(row pgx.CollectableRow) (Line, error) {
 		return l, err
 	}
 	l.Standing = standing(r.State, StepState(state), l.Wait)
+	if l.Uncalled && l.Standing == StandingRetrying {
+		l.Standing = StandingWaiting
+	}
 	l.Since = since(*r, l.Standing, begun, opened, moved)
 	if r.Failure != nil {
 		l.StepID = r.Failure.StepID

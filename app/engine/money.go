@@ -21,6 +21,7 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 	if err := json.Unmarshal(input, &ask); err != nil || len(ask.Models) == 0 {
 		return nil, &Failure{Class: ClassInternal, Message: "The step's stored request cannot be read."}
 	}
+	ask = row.Chain.asked(ask)
 	quote, err := ledger.QuoteFor(ask.Models[0], d.now, timeoutOf(node), d.inputBound(ask), int64(ask.MaxTokens))
 	if errors.Is(err, ledger.ErrUnknownPrice) {
 		return nil, &Failure{Class: ClassNoPrice, Detail: err.Error(),
@@ -34,7 +35,7 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 			"This call may cost up to %v, and the step allows at most %v. Shorten what is asked, allow a shorter answer, or raise the step's limit.", quote.Amount, limit)}
 	}
 	return &ledger.Hold{
-		ID: holdID(row.ID, row.Attempt), Run: ledger.RunID(d.run.ID), StepRun: ledger.StepRunID(row.ID),
+		ID: holdID(row.ID, row.Attempt, row.Chain.PutOff), Run: ledger.RunID(d.run.ID), StepRun: ledger.StepRunID(row.ID),
 		Attempt: row.Attempt, Quote: quote, Payer: ledger.PayerPlatform, Lifetime: timeoutOf(node),
 	}, nil
 }
@@ -47,7 +48,7 @@ func (d *drive) makeCall(ctx context.Context, next call) {
 	defer cancel()
 	reply := d.Callers[next.node.Kind()].Call(callCtx, Call{
 		Tenant: d.tenant, Run: d.run.ID, StepRun: next.row.ID, Attempt: next.row.Attempt,
-		Key: next.row.ID.String(), Input: next.input,
+		Key: next.row.key(), Input: next.given(),
 	})
 	d.outcome = d.outcomeOf(next, reply)
 }
@@ -68,7 +69,7 @@ func (d *drive) outcomeOf(next call, reply Reply) outcome {
 	}
 	if failure != nil {
 		out.kind, out.output, out.failure, out.files = failed, nil, failure, nil
-		out.retryable, out.unsure, out.retryAfter = reply.Retryable, reply.Unsure, reply.RetryAfter
+		out.retryable, out.unsure, out.retryAfter, out.uncalled = reply.Retryable, reply.Unsure, reply.RetryAfter, reply.NotCalled
 	}
 	return out
 }

@@ -79,7 +79,7 @@ const stepRunQuery = `
 
 // What scanStepRun reads.
 const stepRunColumns = `id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, score, input_digest, output_digest,
-		failure, note, cost_micros, reused_from, coalesce(earlier_tries, 0), begun_at, created_at, ended_at`
+		failure, note, cost_micros, reused_from, coalesce(earlier_tries, 0), chain, begun_at, created_at, ended_at`
 
 // stepRuns reads step runs by a condition, which may end in an order.
 func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]StepRun, error) {
@@ -93,13 +93,16 @@ func stepRuns(ctx context.Context, tx tenants.Tx, where string, args ...any) ([]
 
 func scanStepRun(row pgx.CollectableRow) (StepRun, error) {
 	var s StepRun
-	var input, output, failure []byte
+	var input, output, failure, chain []byte
 	err := row.Scan(&s.ID, &s.Parent, &s.StepID, &s.Kind, &s.List, &s.Turn, &s.State, &s.Attempt, &s.Fence, &s.Slice, &s.Chosen, &s.Score,
-		&input, &output, &failure, &s.Note, &s.CostMicros, &s.ReusedFrom, &s.EarlierTries, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
+		&input, &output, &failure, &s.Note, &s.CostMicros, &s.ReusedFrom, &s.EarlierTries, &chain, &s.BegunAt, &s.CreatedAt, &s.EndedAt)
 	if err != nil {
 		return s, err
 	}
 	s.Input, s.Output = digestFrom(input), digestFrom(output)
+	if s.Chain, err = chainFrom(chain); err != nil {
+		return s, err
+	}
 	s.Failure, err = failureFrom(failure)
 	return s, err
 }
@@ -167,23 +170,23 @@ func openWaits(ctx context.Context, tx tenants.Tx, id RunID) (map[StepRunID]Wait
 	return waits, nil
 }
 
-const waitColumns = `id, step_run_id, kind, state, due_at, reason, event_name, event_key, opened_at, closed_at`
+const waitColumns = `id, step_run_id, kind, uncalled, state, due_at, reason, event_name, event_key, opened_at, closed_at`
 
 func scanWait(row pgx.CollectableRow) (Wait, error) {
 	var w Wait
-	err := row.Scan(&w.ID, &w.StepRun, &w.Kind, &w.State, &w.Due, &w.Reason, &w.EventName, &w.EventKey, &w.OpenedAt, &w.ClosedAt)
+	err := row.Scan(&w.ID, &w.StepRun, &w.Kind, &w.Uncalled, &w.State, &w.Due, &w.Reason, &w.EventName, &w.EventKey, &w.OpenedAt, &w.ClosedAt)
 	return w, err
 }
 
 // AttemptsOf reads the ended tries of a step run, in order.
 func AttemptsOf(ctx context.Context, tx tenants.Tx, id StepRunID) ([]Attempt, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT number, outcome, began_at, ended_at, failure, note FROM tries
+		SELECT number, outcome, began_at, ended_at, failure, note, model, place, reask, followed FROM tries
 		WHERE tenant_id = $1 AND step_run_id = $2 ORDER BY number`, tx.Tenant, id)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Attempt, error) {
 		var a Attempt
 		var failure []byte
-		if err := row.Scan(&a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note); err != nil {
+		if err := row.Scan(&a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note, &a.Model, &a.Place, &a.Reask, &a.Followed); err != nil {
 			return a, err
 		}
 		var err error

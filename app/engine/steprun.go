@@ -50,6 +50,7 @@ type StepRun struct {
 	Failure      *Failure
 	Note         string // what a reader should know, such as a repeated call
 	CostMicros   int64
+	Chain        Chain
 	EarlierTries int       // before somebody had it tried again
 	ReusedFrom   StepRunID // whose output was taken over instead of doing the step; zero: none
 	BegunAt      time.Time // begin of the current try
@@ -76,6 +77,11 @@ type Attempt struct {
 	EndedAt time.Time
 	Failure *Failure
 	Note    string
+
+	Model          string // that was asked, by a step that asks one; empty where the row of a try does not say
+	Place, Reask   int    // of the model in the step's chain, and how often it had been asked anew
+	Followed       string // what followed from a try that gave nothing, in plain words
+	Sent, Received Digest // what went out and came in, as far as the step keeps it
 }
 
 // WaitID identifies a wait.
@@ -101,6 +107,7 @@ type Wait struct {
 	ID        WaitID
 	StepRun   StepRunID
 	Kind      WaitKind
+	Uncalled  bool   // of a WaitRetry: the call was not made, since a limit of ours left no room for it
 	State     string // open, done, expired, cancelled
 	Due       *time.Time
 	Reason    string // why, in words for people
