@@ -15,6 +15,7 @@ var Owners = map[string]string{
 
 	"pipelines":         "app/pipeline",
 	"pipeline_versions": "app/pipeline",
+	"draft_edits":       "app/pipeline",
 
 	"stored_values":       "app/engine",
 	"stored_value_chunks": "app/engine",

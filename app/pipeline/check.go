@@ -9,9 +9,12 @@ import (
 )
 
 // Check reads a whole document and tells everything there is to fix, in reading
-// order. A document without blocking problems can be compiled and published.
+// order, but for steps that are turned off. A document without blocking problems can be compiled and published.
 func Check(d Document) []Problem {
-	c := checker{doc: &d, tree: grow(&d)}
+	off := map[string]bool{}
+	offIDs(d.Steps, false, off)
+	d = d.Active()
+	c := checker{doc: &d, tree: grow(&d), off: off}
 	c.document()
 	for _, n := range c.tree.all {
 		c.step(n)
@@ -24,6 +27,7 @@ func Check(d Document) []Problem {
 type checker struct {
 	doc      *Document
 	tree     *tree
+	off      map[string]bool // ids of steps that are turned off
 	problems []Problem
 }
 

@@ -193,6 +193,10 @@ func (r reader) step() {
 	}
 	id := r.ref.Path[0]
 	target := r.tree.byID[id]
+	if target == nil && r.off[id] {
+		r.block("step “%s”, which is turned off. Turn it on, or pick another value.", shown(id))
+		return
+	}
 	if target == nil {
 		r.block("step “%s”, which does not exist. Pick another value.", shown(id))
 		return

@@ -12,6 +12,7 @@ import (
 // the document names.
 func CheckIn(ctx context.Context, tx tenants.Tx, d Document) ([]Problem, error) {
 	problems := Check(d)
+	d = d.Active()
 	if len(d.Secrets()) == 0 {
 		return problems, nil
 	}

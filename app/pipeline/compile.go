@@ -19,7 +19,7 @@ func Compile(d Document) (*Program, error) {
 // compile is Compile without the checks. A published version was checked when it
 // was published; what later builds learn to check must not stop it from running.
 func compile(d Document) (*Program, error) {
-	own, err := Parse(d.JSON())
+	own, err := Parse(d.Active().JSON())
 	if err != nil {
 		return nil, fmt.Errorf("copy the document: %w", err)
 	}

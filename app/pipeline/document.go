@@ -52,6 +52,7 @@ type Step struct {
 	Name    string    `json:"name"`
 	Note    string    `json:"note,omitempty"`
 	Kind    Kind      `json:"kind"`
+	Off     bool      `json:"off,omitempty"` // kept in the draft, left out of what is published
 	Retry   *Retry    `json:"retry,omitempty"`
 	Timeout *Duration `json:"timeout,omitempty"`  // most time one execution may take; nil: the kind's own limit
 	OnError []Catch   `json:"on_error,omitempty"` // the first entry that fits the failure counts

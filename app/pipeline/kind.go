@@ -1,5 +1,7 @@
 package pipeline
 
+import "time"
+
 // Kind says what a step does.
 type Kind string
 
@@ -74,6 +76,21 @@ func (k Kind) Prefilled() Config {
 		return &Each{AtOnce: 5}
 	case KindHTTP:
 		return &HTTP{Method: "GET"}
+	case KindBranch:
+		return &Branch{Cases: []Case{{ID: "yes", Name: "If yes"}}}
+	case KindParallel:
+		return &Parallel{Branches: []Lane{{ID: "first", Name: "First"}, {ID: "second", Name: "Second"}}}
+	case KindReview:
+		due := Duration(2 * 24 * time.Hour)
+		return &Review{People: []Person{{Everyone: true}}, Due: &due}
+	case KindWait:
+		pause := Duration(24 * time.Hour)
+		return &Wait{For: &pause}
+	case KindEvent:
+		limit := Duration(3 * 24 * time.Hour)
+		return &Event{Deadline: &limit, OnDeadline: DeadlineFail}
+	case KindChild:
+		return &Child{Wait: true}
 	}
 	if facts, ok := kinds[k]; ok {
 		return facts.empty()

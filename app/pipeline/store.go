@@ -22,6 +22,7 @@ type Pipeline struct {
 	Name      string
 	Template  string // slug of the template it was made from; empty otherwise
 	Draft     Document
+	Revision  int64 // grows with each change of the draft
 	Unread    error // why the stored draft cannot be read; Draft then has the name only
 	Live      int   // the version that new runs take; 0 before the first is published
 	Runs      int64
@@ -71,24 +72,6 @@ func storable(draft Document) error {
 	return err
 }
 
-// SaveDraft replaces the draft. Problems in it do not matter until it is published.
-func SaveDraft(ctx context.Context, tx tenants.Tx, id ID, draft Document, by tenants.UserID) error {
-	if err := storable(draft); err != nil {
-		return err
-	}
-	tag, err := tx.Exec(ctx, `
-		UPDATE pipelines SET name = $3, draft = $4, draft_by = $5, drafted_at = $6
-		WHERE tenant_id = $1 AND id = $2`,
-		tx.Tenant, id, draft.Name, string(draft.JSON()), by, tx.Now)
-	if err != nil {
-		return fmt.Errorf("save a draft: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return ErrNotFound
-	}
-	return nil
-}
-
 // Publish makes the draft the next version and the live one, under the number of rules
 // that its kinds of steps need. A draft with blocking problems is refused with an
 // *Invalid that lists them.
@@ -115,6 +98,7 @@ func Publish(ctx context.Context, tx tenants.Tx, id ID, note string, by tenants.
 	if blocking := Blocking(problems); len(blocking) > 0 {
 		return 0, &Invalid{Problems: blocking}
 	}
+	document = document.Active()
 	document.Semantics = max(document.Semantics, document.needs())
 	return last + 1, insertVersion(ctx, tx, id, last+1, document, note, by)
 }
@@ -134,7 +118,7 @@ func insertVersion(ctx context.Context, tx tenants.Tx, id ID, number int, docume
 	return nil
 }
 
-const pipelineColumns = `id, name, template, draft, coalesce(live_version, 0), run_count, created_at`
+const pipelineColumns = `id, name, template, draft, draft_revision, coalesce(live_version, 0), run_count, created_at`
 
 // ByID reads a pipeline.
 func ByID(ctx context.Context, tx tenants.Tx, id ID) (Pipeline, error) {
@@ -170,7 +154,7 @@ func List(ctx context.Context, tx tenants.Tx) ([]Pipeline, error) {
 func scanPipeline(row pgx.CollectableRow) (Pipeline, error) {
 	var p Pipeline
 	var draft string
-	if err := row.Scan(&p.ID, &p.Name, &p.Template, &draft, &p.Live, &p.Runs, &p.CreatedAt); err != nil {
+	if err := row.Scan(&p.ID, &p.Name, &p.Template, &draft, &p.Revision, &p.Live, &p.Runs, &p.CreatedAt); err != nil {
 		return p, err
 	}
 	// One draft that an older build wrote must not take the whole list with it.

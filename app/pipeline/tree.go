@@ -27,15 +27,21 @@ func grow(d *Document) *tree {
 // how many siblings the lists before this one have.
 func (t *tree) list(steps []Step, parent *Node, key ListKey, before int) []*Node {
 	out := make([]*Node, 0, len(steps))
+	on := 0 // how many so far have a number
 	for i := range steps {
 		if len(t.all) >= MaxSteps {
 			t.tooMany = true
 			break
 		}
-		n := &Node{Step: &steps[i], Parent: parent, List: key, Index: i, Depth: 1, Number: strconv.Itoa(i + 1)}
+		n := &Node{Step: &steps[i], Parent: parent, List: key, Index: i, Depth: 1, Number: strconv.Itoa(on + 1)}
 		if parent != nil {
 			n.Depth = parent.Depth + 1
-			n.Number = parent.Number + numeral(n.Depth, before+i)
+			n.Number = parent.Number + numeral(n.Depth, before+on)
+		}
+		if n.IsOff() {
+			n.Number = ""
+		} else {
+			on++
 		}
 		t.all = append(t.all, n)
 		if _, taken := t.byID[n.ID()]; !taken {
@@ -72,8 +78,18 @@ func (t *tree) children(n *Node) {
 	before := 0
 	for _, l := range lists {
 		n.Lists = append(n.Lists, ChildList{Key: l.key, Name: l.name, Nodes: t.list(l.steps, n, l.key, before)})
-		before += len(l.steps)
+		before += len(l.steps) - countOff(l.steps)
 	}
+}
+
+func countOff(steps []Step) int {
+	off := 0
+	for i := range steps {
+		if steps[i].Off {
+			off++
+		}
+	}
+	return off
 }
 
 // listsOf gives the lists of a step's kind and then those of its on_error.
