@@ -63,6 +63,9 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)
 	})
+	t.run(ctx, config.Log, "replaced provider keys", sweepEvery, func(ctx context.Context) error {
+		return config.DB.InSystemTx(ctx, tenants.SweepOldProviderKeys)
+	})
 	t.run(ctx, config.Log, "old keys", tidyEvery, counted(worker.PruneKeys))
 	t.run(ctx, config.Log, "old events", tidyEvery, counted(worker.PruneEvents))
 	t.run(ctx, config.Log, "old results", tidyEvery, counted(worker.PruneResults))

@@ -209,6 +209,7 @@ var systemGrants = map[string]string{
 	"events":            "SELECT (id, key, name, sent_at, spreading, tenant_id)", // spreading and pruning
 	"reviews":           "SELECT (state, step_run_id, tenant_id)",                // the watchdog: is it still open?
 	"tenant_quotas":     "SELECT",
+	"provider_keys":     "SELECT (id, old_until, tenant_id), UPDATE (old_base_url, old_hint, old_key_id, old_sealed, old_until)", // erasing what a rotation left
 	"tenant_turns":      "INSERT, SELECT, UPDATE",
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open
 	"seats":             "SELECT (id, tenant_id, token_hash)",                                                               // which tenant a link belongs to

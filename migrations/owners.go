@@ -12,6 +12,7 @@ var Owners = map[string]string{
 	"audit_entries":  "tenants",
 	"tenant_quotas":  "tenants",
 	"tenant_secrets": "tenants",
+	"provider_keys":  "tenants",
 
 	"pipelines":         "app/pipeline",
 	"pipeline_versions": "app/pipeline",

@@ -19,11 +19,15 @@
 // Callbacks may run more than once (a deadlock or serialization failure is retried),
 // and no outside call is made while a transaction is open.
 //
+// What a tenant keeps secret, for its steps and at providers of models, is sealed under a key
+// that the database never holds, and bound to its place there.
+//
 // Connections to a server that takes no changes are left, a transaction that stands still
 // is ended by the server, and nobody waits for a free connection for ever. Behind a pooler
 // that shares sessions nothing is set on a session.
 //
 // Reading order: id.go, db.go, tx.go, batch.go, pool.go, pooler.go, boot.go; then tenant.go, role.go,
 // member.go, people.go; email.go, login.go, login_limit.go, session.go, secret.go;
-// audit.go; demo.go.
+// vault.go, stored_secret.go, provider_key.go, provider_key_open.go, provider_key_change.go,
+// rewrap.go; audit.go; demo.go.
 package tenants

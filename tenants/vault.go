@@ -14,8 +14,9 @@ import (
 // and that key under one that is derived from the server's secret, so that reading the
 // whole database opens nothing.
 type Vault struct {
-	sealer tink.AEAD
-	keyID  string
+	sealer  tink.AEAD
+	keyID   string
+	earlier []tink.AEAD // of secrets that the server had before; they only open
 }
 
 // ErrSealed tells that a value cannot be opened here: it was sealed under another server
@@ -23,15 +24,32 @@ type Vault struct {
 var ErrSealed = errors.New("a sealed value cannot be opened")
 
 // NewVault derives the vault's key from the server's secret. All processes of an
-// installation have the same one; under a new secret nothing that was sealed opens.
-func NewVault(secret Secret) (Vault, error) {
+// installation have the same one. What was sealed under another secret opens where that one
+// is among the earlier ones; Rewrap seals it anew, so that they can be forgotten.
+func NewVault(secret Secret, earlier ...Secret) (Vault, error) {
+	sealer, err := sealerOf(secret)
+	if err != nil {
+		return Vault{}, err
+	}
+	name := secret.Derive("vault key's name", [16]byte{}, 1)
+	vault := Vault{sealer: sealer, keyID: hex.EncodeToString(name[:4])}
+	for _, old := range earlier {
+		opener, err := sealerOf(old)
+		if err != nil {
+			return Vault{}, err
+		}
+		vault.earlier = append(vault.earlier, opener)
+	}
+	return vault, nil
+}
+
+func sealerOf(secret Secret) (tink.AEAD, error) {
 	key := secret.Derive("vault key", [16]byte{}, 1)
 	outer, err := subtle.NewAESGCM(key[:])
 	if err != nil {
-		return Vault{}, fmt.Errorf("make the vault's key: %w", err)
+		return nil, fmt.Errorf("make the vault's key: %w", err)
 	}
-	name := secret.Derive("vault key's name", [16]byte{}, 1)
-	return Vault{sealer: aead.NewKMSEnvelopeAEAD2(aead.AES256GCMKeyTemplate(), outer), keyID: hex.EncodeToString(name[:4])}, nil
+	return aead.NewKMSEnvelopeAEAD2(aead.AES256GCMKeyTemplate(), outer), nil
 }
 
 // KeyID names the key under which the vault seals; it tells nothing about it.
@@ -48,11 +66,13 @@ func (v Vault) Seal(tenant ID, row [16]byte, column string, value []byte) ([]byt
 
 // Open gives back what Seal was given for the same place; ErrSealed where it cannot.
 func (v Vault) Open(tenant ID, row [16]byte, column string, sealed []byte) ([]byte, error) {
-	value, err := v.sealer.Decrypt(sealed, boundTo(tenant, row, column))
-	if err != nil {
-		return nil, ErrSealed // the cause tells nothing that helps
+	place := boundTo(tenant, row, column)
+	for _, opener := range append([]tink.AEAD{v.sealer}, v.earlier...) {
+		if value, err := opener.Decrypt(sealed, place); err == nil {
+			return value, nil
+		}
 	}
-	return value, nil
+	return nil, ErrSealed // the causes tell nothing that helps
 }
 
 // boundTo is the place that a sealed value belongs to.

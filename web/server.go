@@ -45,6 +45,8 @@ type Config struct {
 	// Outdated tells whether the database still waits for migrations. nil means that
 	// somebody else has checked.
 	Outdated func(context.Context) (bool, error)
+	// EarlierSecrets are what Secret was before: what they sealed can still be opened.
+	EarlierSecrets []tenants.Secret
 	// Local is set in local mode only.
 	Local *Local
 	Log   *slog.Logger
@@ -86,7 +88,7 @@ func New(config Config) (*Server, error) {
 	case config.DB == nil || config.Engine == nil || config.Reviews == nil || config.Outbox == nil || config.Log == nil:
 		return nil, errors.New("the pages need a database, an engine, the reviews, an outbox and a log")
 	}
-	vault, err := tenants.NewVault(config.Secret)
+	vault, err := tenants.NewVault(config.Secret, config.EarlierSecrets...)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ type Config struct {
 	SystemDatabaseURL   string        // TOLLGATE_SYSTEM_DATABASE_URL: login of the system role; empty means DATABASE_URL
 	OwnerDatabaseURL    string        // TOLLGATE_OWNER_DATABASE_URL: login that migrates; empty means DATABASE_URL
 	Secret              []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
+	EarlierSecrets      [][]byte      // TOLLGATE_SECRET_OLD: what TOLLGATE_SECRET was before, apart by commas, until tollgate rewrap has run
 	Addr                string        // TOLLGATE_ADDR: where to listen; default :8080
 	BaseURL             string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
 	ClientIP            string        // TOLLGATE_CLIENT_IP: the header in which the proxy in front gives the browser's address, such as Fly-Client-IP
@@ -61,6 +62,11 @@ func load(getenv func(string) string) (Config, error) {
 	var err error
 	c.Secret, err = secretFrom(getenv("TOLLGATE_SECRET"))
 	note("TOLLGATE_SECRET", err)
+	for _, part := range list(getenv("TOLLGATE_SECRET_OLD")) {
+		earlier, err := secretFrom(part)
+		note("TOLLGATE_SECRET_OLD", err)
+		c.EarlierSecrets = append(c.EarlierSecrets, earlier)
+	}
 	c.Slices, err = number(getenv("TOLLGATE_SLICES"))
 	note("TOLLGATE_SLICES", err)
 	c.Drain, err = pause(getenv("TOLLGATE_DRAIN"))

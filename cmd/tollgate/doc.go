@@ -6,6 +6,7 @@
 //	tollgate work       drive runs and send mail; needs DATABASE_URL
 //	tollgate migrate    bring the database up to this release
 //	tollgate seed       make the demo workspace
+//	tollgate rewrap     seal anew, under TOLLGATE_SECRET, what TOLLGATE_SECRET_OLD sealed
 //
 // Reading order: main.go, config.go, wire.go, then serve.go and work.go for production
 // and dev.go for the local mode.

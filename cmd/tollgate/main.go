@@ -21,7 +21,7 @@ func main() {
 
 // commands are what the first argument may be.
 var commands = map[string]func(context.Context, *program) error{
-	"dev": dev, "web": serveWeb, "work": serveWork, "migrate": migrate, "seed": seed,
+	"dev": dev, "web": serveWeb, "work": serveWork, "migrate": migrate, "seed": seed, "rewrap": rewrap,
 }
 
 // program is one call of the command: what it was asked, and where it says so.
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	name, args := commandOf(args)
 	command, ok := commands[name]
 	if !ok {
-		fmt.Fprintf(errs, "tollgate: there is no command %q; choose one of dev, web, work, migrate, seed\n", name)
+		fmt.Fprintf(errs, "tollgate: there is no command %q; choose one of dev, web, work, migrate, seed, rewrap\n", name)
 		return 2
 	}
 	p := &program{out: out, errs: errs}

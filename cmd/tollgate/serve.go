@@ -149,7 +149,7 @@ func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
 	}
 	return web.New(web.Config{
 		Operators: operators,
-		DB:        r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, Models: models,
+		DB:        r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, EarlierSecrets: r.earlier, Models: models,
 		BaseURL: config.BaseURL, Secure: strings.HasPrefix(config.BaseURL, "https://"), Local: local, Log: r.log,
 		ClientIP: config.ClientIP, Outdated: func(ctx context.Context) (bool, error) {
 			pending, err := migrations.Pending(ctx, r.db.System())

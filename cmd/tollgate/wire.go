@@ -22,6 +22,7 @@ import (
 type rooms struct {
 	db      *tenants.DB
 	secret  tenants.Secret
+	earlier []tenants.Secret
 	outbox  *mail.Outbox
 	reviews *review.Room
 	engine  *engine.Engine
@@ -70,7 +71,11 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	if err != nil {
 		return nil, err
 	}
-	vault, err := tenants.NewVault(secret)
+	earlier, err := earlierSecrets(s.config)
+	if err != nil {
+		return nil, err
+	}
+	vault, err := tenants.NewVault(secret, earlier...)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +85,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	}
 	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
 	return &rooms{
-		db: db, secret: secret, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
+		db: db, secret: secret, earlier: earlier, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
 		engine: engine.New(engine.Config{
 			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, Log: log,
 			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
