@@ -29,7 +29,7 @@ func realModel(t *testing.T) (*house, *fakellm.Server) {
 	t.Cleanup(func() { server.Close(); listening.Close() })
 	client, err := llm.NewHTTP(listening.Listener.Addr().String())
 	require.NoError(t, err)
-	provider, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: listening.URL + "/v1", Key: llm.FixedKey("sk-house"), HTTP: client})
+	provider, err := llm.NewOpenAI(llm.Config{BaseURL: listening.URL + "/v1", Key: llm.FixedKey("sk-house"), HTTP: client})
 	require.NoError(t, err)
 	registry, err := llm.NewRegistry(llm.PracticeEntry(llm.NewPractice(0, 0)), llm.OpenAIEntry("openai", provider, "gpt-5.6-terra"))
 	require.NoError(t, err)

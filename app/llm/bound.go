@@ -12,6 +12,9 @@ const requestOverhead = 256
 // reserved, never charged.
 func InputBound(req Request) int64 {
 	bound := wireBytes(req.Instructions) + wireBytes(req.Prompt) + requestOverhead
+	for _, file := range req.Files {
+		bound += fileBound(file)
+	}
 	if req.Answer != nil {
 		// Twice, because a provider shows the schema to the model in a form of its
 		// own, and because without schema mode it also goes into the instructions.
@@ -45,8 +48,24 @@ func estimate(text string) int64 {
 // estimateInput guesses the input tokens of a request, never above its bound.
 func estimateInput(req Request) int64 {
 	n := estimate(req.Instructions) + estimate(req.Prompt) + 8
+	for _, file := range req.Files {
+		n += estimateFile(file)
+	}
 	if req.Answer != nil {
 		n += estimate(string(req.Answer.StrictJSON()))
 	}
 	return min(n, InputBound(req))
+}
+
+// estimateFile guesses what a file is billed as: an image of about a million pixels, a
+// page of a document for each ten kilobytes.
+func estimateFile(f File) int64 {
+	switch f.kind() {
+	case fileImage:
+		return 1_600
+	case filePDF:
+		return 2_000 * (1 + int64(len(f.Content))/10_000)
+	case fileText, fileUnknown:
+	}
+	return estimate(string(f.Content))
 }

@@ -35,39 +35,32 @@ type Request struct {
 	// Sample is a recorded answer for the practice model; other providers ignore
 	// it. A JSON string where plain text is asked, else an object.
 	Sample json.RawMessage
+	// Files are images and documents that the model shall look at, beside Prompt.
+	// Only models with TakesFiles are given any.
+	Files []File
+	// Credential is the key to call with; the zero value means the provider's own
+	// configured key.
+	Credential Credential
+	// Live is called with each piece of text as it comes, from the calling goroutine,
+	// so it must not block; it may be nil. Pieces are valid UTF-8 without NUL. They are
+	// for looking at only: what counts is Answer.Text, and a call may still fail.
+	Live func(text string)
 }
 
-// Usage is what a call used, in tokens. The classes are disjoint: a token is
-// counted once, in the class it is priced by.
-type Usage struct {
-	Input      int64 // read by the model, neither from nor into a cache
-	CacheRead  int64 // read from the provider's cache
-	CacheWrite int64 // read and written into the provider's cache
-	Output     int64 // written for us to see
-	Reasoning  int64 // written as thinking; priced like Output
-	// Estimated is true when the provider gave no figures, or figures that do not
-	// add up, and these were counted here from the text instead.
-	Estimated bool
+// Credential is a key for one provider. It is read for the call and kept nowhere.
+type Credential struct {
+	Secret string
+	// BaseURL is another server that speaks the provider's format; empty means the
+	// provider's configured one. It gets Secret and never the configured key, and is
+	// dialled through the guard of app/outbound.
+	BaseURL string
 }
 
-// Total is the sum over all classes.
-func (u Usage) Total() int64 {
-	return u.Input + u.CacheRead + u.CacheWrite + u.Output + u.Reasoning
-}
+// String keeps a key out of logs that print a request.
+func (Credential) String() string { return "credential" }
 
-// Answer is a complete answer.
-type Answer struct {
-	Text      string          // as the model wrote it, cleaned of NUL and broken UTF-8
-	Data      json.RawMessage // the fields asked for, in the order asked; nil for plain text
-	Usage     Usage
-	Model     string   // the model as billed, in the provider's words, without the registry's prefix
-	Finish    string   // why the model stopped, in the provider's words
-	RequestID string   // the provider's name for this call, for support questions
-	Raw       []byte   // the provider's answer as JSON, for the technical view
-	Note      string   // a remark every reader of the answer must see; mostly empty
-	Repairs   []string // what was mended by rule while reading, in plain words
-	Practice  bool     // written by the practice model: nothing was read by an AI
-}
+// GoString does the same for %#v.
+func (Credential) GoString() string { return "credential" }
 
 // Provider asks one provider's models. Implementations are safe for concurrent
 // use, ask once, and return an *Error for everything that goes wrong.
@@ -86,6 +79,13 @@ func Call(ctx context.Context, registry *Registry, req Request) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
+	model, _ := registry.Model(req.Model)
+	if err := model.check(req); err != nil {
+		return Answer{}, err
+	}
+	if model.MaxOutput > 0 {
+		req.MaxTokens = min(req.MaxTokens, model.MaxOutput) // more is an error there, and never written
+	}
 	if ctx.Err() != nil {
 		return Answer{}, stopped(ctx, ctx.Err(), false)
 	}
@@ -95,6 +95,7 @@ func Call(ctx context.Context, registry *Registry, req Request) (Answer, error) 
 		return answer, nil
 	}
 	if fault := new(Error); errors.As(err, &fault) {
+		fault.Terminal = fault.Terminal || terminal[fault.Class]
 		return Answer{}, fault
 	}
 	// A provider that breaks its promise: nothing is known, so the worst is assumed.
@@ -113,7 +114,11 @@ func (r Request) check() error {
 		return invalid("The longest answer is not set. Give the step a limit in tokens above 0.")
 	case r.MaxTokens > MaxTokensCeiling:
 		return invalid(fmt.Sprintf("The longest answer is set to %d tokens; at most %d can be asked for.", r.MaxTokens, int64(MaxTokensCeiling)))
-	case r.Answer == nil:
+	}
+	if err := checkFiles(r.Files); err != nil {
+		return err
+	}
+	if r.Answer == nil {
 		return nil
 	}
 	if err := r.Answer.Check(); err != nil {

@@ -16,20 +16,13 @@ const (
 	endDone
 	endCut     // the limit of tokens was hit
 	endRefused // a filter or the model itself declined
+	endFull    // the model's window is full
 )
-
-// endings maps the finish reasons seen from OpenAI-compatible servers, in lower
-// case.
-var endings = map[string]ending{
-	"stop": endDone, "eos": endDone, "end_turn": endDone,
-	"length": endCut, "max_tokens": endCut,
-	"content_filter": endRefused, "refusal": endRefused, "safety": endRefused,
-}
 
 // conclude judges what a provider sent: it returns the complete answer with its
 // Data, or the *Error that fits. The order matters: a refusal may be blank, and an
 // answer that hit the limit may look like an object.
-func conclude(req Request, answer Answer, refusal string) (Answer, error) {
+func conclude(req Request, endings map[string]ending, answer Answer, refusal string) (Answer, error) {
 	text, mended := fields.Clean(answer.Text)
 	answer.Text = text
 	if mended {
@@ -42,6 +35,9 @@ func conclude(req Request, answer Answer, refusal string) (Answer, error) {
 	case end == endCut:
 		return failed(answer, ClassTruncated, fmt.Sprintf(
 			"The answer was cut off at the limit of %d tokens (max_tokens). Raise the limit or ask for less.", req.MaxTokens), answer.Text)
+	case end == endFull:
+		return failed(answer, ClassContextTooLong,
+			"The answer was cut off because prompt and answer together fill what the model can read. Insert less data, or choose a model that reads more.", answer.Text)
 	case end == endUnknown:
 		return failed(answer, ClassMalformed, fmt.Sprintf(
 			"The model stopped for a reason that is not known here (%q), so its answer is not taken as complete.", fields.Cut(answer.Finish, 60)), answer.Text)

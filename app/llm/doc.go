@@ -19,8 +19,13 @@
 //     the call.
 //   - Text is valid UTF-8 without NUL. Numbers keep every digit.
 //
-// Reading order: call.go (the words), fault.go (what can go wrong), registry.go,
-// conclude.go (from text to Answer; the fields asked for are package fields),
-// usage.go and bound.go (tokens), practice.go (the model without a key), openai.go,
-// stream.go and openai_fault.go (the adapter for OpenAI-compatible servers).
+//   - A key goes to the address that it was entered for and to no other; it stands in
+//     no answer, no error and no text of Sent.
+//
+// Reading order: call.go and answer.go (the words), files.go, fault.go (what can go
+// wrong), registry.go, conclude.go (from text to Answer; the fields asked for are
+// package fields), usage.go and bound.go (tokens), practice.go (the model without a
+// key). Then how a provider is asked: endpoint.go (where and with which key),
+// exchange.go, transcript.go, classify.go and exchange_fault.go (what all have in
+// common), and each provider's own format in openai.go and openai_answer.go.
 package llm

@@ -29,6 +29,11 @@ const (
 	ClassTruncated      Class = "truncated"        // the answer hit MaxTokens
 )
 
+// terminal are the classes that repeating the same call cannot mend.
+var terminal = map[Class]bool{
+	ClassContextTooLong: true, ClassRefused: true, ClassInvalidRequest: true, ClassAuth: true, ClassSpendLimit: true,
+}
+
 // Error is the one type of error of this package.
 type Error struct {
 	Class   Class
@@ -38,14 +43,20 @@ type Error struct {
 	// Zero means that it said nothing usable; "at once" is one millisecond.
 	RetryAfter time.Duration
 	Status     int // HTTP status, 0 when none came
+	// Terminal tells that the same call to the same model with the same key cannot
+	// succeed soon: waiting and repeating it are useless.
+	Terminal bool
+	// Limits is what the provider said of its limits.
+	Limits Limits
 	// Dispatched is true when the provider may have charged for the call.
 	Dispatched bool
 	// Usage is what the call used: the provider's figures, or counted from what had
 	// come. It is nil when Dispatched is false, and when nothing had come and nothing
 	// can be said: the model may then have worked up to MaxTokens.
 	Usage *Usage
-	// Answer is what came before things went wrong: text, model, request id. It is
-	// for the technical view and is never to be taken as an answer.
+	// Answer is what came before things went wrong: text, model, request id, and the
+	// request as Sent. It is for the technical view and is never to be taken as an
+	// answer.
 	Answer Answer
 
 	cause error
@@ -76,7 +87,7 @@ func (e *Error) Cause() error { return e.cause }
 
 // invalid is the error of a request that was not sent.
 func invalid(message string) *Error {
-	return &Error{Class: ClassInvalidRequest, Message: message}
+	return &Error{Class: ClassInvalidRequest, Message: message, Terminal: true}
 }
 
 // stopped is the error of a call that its context ended.

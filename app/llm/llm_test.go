@@ -99,8 +99,8 @@ func TestRegistry(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)
 	require.Equal(t, []llm.Model{
-		{ID: "practice/standard", Name: "Practice model (no key, reads nothing)", Practice: true},
-		{ID: "openai/gpt-5.6-terra", Name: "GPT-5.6 Terra"},
+		{ID: "practice/standard", Name: "Practice model (no key, reads nothing)", Practice: true, TakesFiles: true},
+		{ID: "openai/gpt-5.6-terra", Name: "GPT-5.6 Terra", TakesFiles: true},
 		{ID: "openai/local-model", Name: "local-model"},
 	}, b.registry.Models())
 	b.registry.Models()[0].ID = "changed"
@@ -145,8 +145,8 @@ func TestSchemaJSON(t *testing.T) {
 // the turns around, the most a tokenizer can make of it.
 func TestInputBound(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*llm.OpenAIConfig){
-		"schema mode": nil, "by instruction": func(cfg *llm.OpenAIConfig) { cfg.NoSchemaMode = true },
+	for name, change := range map[string]func(*llm.Config){
+		"schema mode": nil, "by instruction": func(cfg *llm.Config) { cfg.NoSchemaMode = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,7 +62,7 @@ func TestRequestOnTheWire(t *testing.T) {
 
 func TestOlderServers(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *llm.OpenAIConfig) { cfg.OldTokenLimit, cfg.NoSchemaMode, cfg.Key = true, true, nil })
+	b := setup(t, func(cfg *llm.Config) { cfg.OldTokenLimit, cfg.NoSchemaMode, cfg.Key = true, true, nil })
 	b.server.Play(fakellm.Turn{Text: `{"note":"fine"}`, Whole: true})
 	req := ask()
 	req.Answer = noteOnly()
@@ -187,8 +187,8 @@ func TestProviderTextIsKeptApart(t *testing.T) {
 // outside every cap.
 func TestAskedOnceOnAKeptConnection(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*llm.OpenAIConfig){
-		"guarded": nil, "plain": func(cfg *llm.OpenAIConfig) { cfg.HTTP = &http.Client{Transport: &http.Transport{}} },
+	for name, change := range map[string]func(*llm.Config){
+		"guarded": nil, "plain": func(cfg *llm.Config) { cfg.HTTP = &http.Client{Transport: &http.Transport{}} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +205,7 @@ func TestAskedOnceOnAKeptConnection(t *testing.T) {
 
 func TestTimeLimit(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *llm.OpenAIConfig) { cfg.Timeout = 60 * time.Millisecond })
+	b := setup(t, func(cfg *llm.Config) { cfg.Timeout = 60 * time.Millisecond })
 	fault := b.fault(t, ask(), fakellm.Turn{Hang: true})
 	require.Equal(t, llm.ClassTimeout, fault.Class)
 	require.True(t, fault.Dispatched)
@@ -253,7 +253,7 @@ func TestNobodyThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			provider, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: "http://" + address + "/v1", HTTP: test.http})
+			provider, err := llm.NewOpenAI(llm.Config{BaseURL: "http://" + address + "/v1", HTTP: test.http})
 			require.NoError(t, err)
 			_, err = provider.Call(t.Context(), ask())
 			var fault *llm.Error
@@ -268,7 +268,7 @@ func TestNobodyThere(t *testing.T) {
 
 func TestKeyThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	b := setup(t, func(cfg *llm.OpenAIConfig) {
+	b := setup(t, func(cfg *llm.Config) {
 		cfg.Key = func(context.Context) (string, error) { return "", errors.New("kms: 10.0.0.7 down") }
 	})
 	_, err := b.call(t, ask())
@@ -283,12 +283,12 @@ func TestKeyThatCannotBeRead(t *testing.T) {
 func TestSetupIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"host/v1", "ftp://host/v1", "https://", "https://user:pw@host/v1", "https://host/v1?key=1", "https://[::1"} {
-		_, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: base, HTTP: &http.Client{}})
+		_, err := llm.NewOpenAI(llm.Config{BaseURL: base, HTTP: &http.Client{}})
 		require.ErrorContains(t, err, "base URL", base)
 	}
-	_, err := llm.NewOpenAI(llm.OpenAIConfig{})
+	_, err := llm.NewOpenAI(llm.Config{})
 	require.ErrorContains(t, err, "HTTP client")
-	provider, err := llm.NewOpenAI(llm.OpenAIConfig{HTTP: &http.Client{}})
+	provider, err := llm.NewOpenAI(llm.Config{HTTP: &http.Client{}})
 	require.NoError(t, err)
 	require.Equal(t, "OpenAI-compatible server at api.openai.com", provider.String())
 	_, err = llm.NewHTTP("not an address")
@@ -307,7 +307,7 @@ func TestHugeError(t *testing.T) {
 		}
 	}))
 	t.Cleanup(web.Close)
-	provider, err := llm.NewOpenAI(llm.OpenAIConfig{BaseURL: web.URL, HTTP: &http.Client{}})
+	provider, err := llm.NewOpenAI(llm.Config{BaseURL: web.URL, HTTP: &http.Client{}})
 	require.NoError(t, err)
 	_, err = provider.Call(t.Context(), ask())
 	var fault *llm.Error

@@ -50,7 +50,7 @@ func NewPractice(shortest, longest time.Duration) *Practice {
 // PracticeEntry is the registry entry of a practice provider.
 func PracticeEntry(p *Practice) Entry {
 	return Entry{Prefix: PracticePrefix, Provider: p, Models: []Model{
-		{ID: PracticeModel, Name: "Practice model (no key, reads nothing)", Practice: true},
+		{ID: PracticeModel, Name: "Practice model (no key, reads nothing)", Practice: true, TakesFiles: true},
 	}}
 }
 
@@ -72,7 +72,7 @@ func (p *Practice) Call(ctx context.Context, req Request) (Answer, error) {
 		answer.Text = fields.Cut(text, int(req.MaxTokens)*practiceBytesPerToken)
 	}
 	answer.Raw = practiceRaw(answer)
-	return conclude(req, answer, "")
+	return conclude(req, openAIEndings, answer, "")
 }
 
 // delay spreads the time by the request, so that a demonstration looks alive and a

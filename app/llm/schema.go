@@ -24,3 +24,6 @@ const (
 	ShapeList    = fields.ShapeList
 	ShapeRecord  = fields.ShapeRecord
 )
+
+// askJSON precedes the schema in the instructions where there is no schema mode.
+const askJSON = "\n\nAnswer with one JSON object that fits the following JSON Schema, and with nothing else:\n"

@@ -36,14 +36,14 @@ type bundle struct {
 	registry *llm.Registry
 }
 
-func setup(t *testing.T, change func(*llm.OpenAIConfig)) *bundle {
+func setup(t *testing.T, change func(*llm.Config)) *bundle {
 	t.Helper()
 	server := fakellm.New(1)
 	web := httptest.NewServer(server)
 	t.Cleanup(func() { server.Close(); web.Close() })
 	client, err := llm.NewHTTP(web.Listener.Addr().String())
 	require.NoError(t, err)
-	cfg := llm.OpenAIConfig{BaseURL: web.URL + "/v1", Key: llm.FixedKey("sk-tenant"), HTTP: client,
+	cfg := llm.Config{BaseURL: web.URL + "/v1", Key: llm.FixedKey("sk-tenant"), HTTP: client,
 		Now: func() time.Time { return clock }}
 	if change != nil {
 		change(&cfg)

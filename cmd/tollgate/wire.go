@@ -107,7 +107,7 @@ func models(s settings) (*llm.Registry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
 		}
-		provider, err := llm.NewOpenAI(llm.OpenAIConfig{
+		provider, err := llm.NewOpenAI(llm.Config{
 			BaseURL: s.config.OpenAIBaseURL, Key: llm.FixedKey(s.config.OpenAIKey), HTTP: client,
 			OldTokenLimit: s.config.OpenAIOldTokenLimit, NoSchemaMode: s.config.OpenAINoSchema,
 		})
