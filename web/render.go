@@ -60,6 +60,7 @@ const (
 	inTemplates section = "templates"
 	inRuns      section = "runs"
 	inReviews   section = "reviews"
+	inUsage     section = "usage"
 	inNone      section = ""
 )
 
@@ -76,7 +77,7 @@ func (v *visit) frame(title string, here section) ui.Layout {
 	if v.s.operates(v.me.User.Email) {
 		user.Links = append(user.Links, ui.Link{Text: "Operations", Href: operatePath, Icon: ui.IconStuck})
 	}
-	return ui.Layout{
+	layout := ui.Layout{
 		Title:     title,
 		Workspace: v.me.Tenant.Name,
 		Switch:    "/workspaces",
@@ -92,6 +93,10 @@ func (v *visit) frame(title string, here section) ui.Layout {
 		Zone:   ui.Zone(v.now, v.zone()),
 		Ribbon: v.ribbon(),
 	}
+	if v.maySeeMoney() {
+		layout.Nav = append(layout.Nav, ui.NavItem{Text: "Usage", Href: v.path("usage"), Icon: ui.IconUsage, Here: here == inUsage})
+	}
+	return layout
 }
 
 // alone is the frame of a page outside a workspace.

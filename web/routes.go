@@ -38,6 +38,10 @@ func (s *Server) routes() []route {
 
 		get(workspacePath+"/settings/quotas", "quota.show", may(tenants.Read), s.quotasPage),
 
+		// What AI costs.
+		get(workspacePath+"/usage", "usage.show", may(tenants.SeeMoney), s.usagePage),
+		get(workspacePath+"/usage/csv", "usage.download", may(tenants.SeeMoney), s.usageCSV),
+
 		// Secrets that steps use by name.
 		get(workspacePath+"/secrets", "secret.list", may(tenants.ManageWorkspace), s.secretsPage),
 		get(workspacePath+"/secrets/add", "secret.ask", may(tenants.ManageWorkspace), s.addSecretPage),

@@ -28,6 +28,17 @@ func (m Micros) String() string {
 	return fmt.Sprintf("%s$%s.%02d", sign, grouped(cents/100), cents%100)
 }
 
+// Plain is the amount to the last digit as a bare number of dollars, for spreadsheets:
+// "1234.5", "-0.093015".
+func (m Micros) Plain() string {
+	sign, size := m.split()
+	fraction := strings.TrimRight(fmt.Sprintf("%06d", size%uint64(Dollar)), "0")
+	if fraction != "" {
+		fraction = "." + fraction
+	}
+	return sign + strconv.FormatUint(size/uint64(Dollar), 10) + fraction
+}
+
 // Exact is the amount to the last digit, with at least two places: "$0.093015".
 func (m Micros) Exact() string {
 	sign, size := m.split()

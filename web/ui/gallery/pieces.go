@@ -205,3 +205,14 @@ func besideReview() []templ.Component {
 		ui.Aside{Title: "Earlier", Text: ui.Words("Round 1, Fri 27 Nov: Ben asked to split payments by branch. Done.")},
 	}
 }
+
+// spending is a month by day, of which one day is far above the others.
+func spending() ui.Chart {
+	chart := ui.Chart{Says: "AI cost by day. The 21st was far above the others.", Recent: "Today $1.20", Now: 21, Ticks: []int{0, 7, 14, 21}}
+	for day := range int64(22) {
+		chart.Bars = append(chart.Bars, ui.Bar{When: ui.Count(day+1) + " Nov", Amount: (day % 7) * 1_900_000})
+	}
+	chart.Bars[20] = ui.Bar{When: "21 Nov", Amount: 221_400_000}
+	chart.Bars[21] = ui.Bar{When: "22 Nov", Amount: 1_200_000, Expected: 6_000_000}
+	return chart
+}
