@@ -41,7 +41,7 @@ func TestUsageTellsWhereTheMoneyWent(t *testing.T) {
 	// A call reads 12,400 tokens at $3 and writes 310 at $15 a million: 41,850 micros.
 	p := owner.get(s.at("usage")).is(http.StatusOK)
 	p.says("Complaints made 66 % of it.", "pretend dollars", "$0.13", "Spent so far", "$0.04 each", "37.2 k", "930 written",
-		"Practice model", "Refunds", "66 %", "33 %", "Today $0.13")
+		"the practice model", "Refunds", "66 %", "33 %", "Today $0.13")
 	require.NotEmpty(t, p.all("a", "href", s.at("pipelines", ids[0].String())), "a pipeline leads to its page")
 	p.says(s.home.people[tenants.Builder].User.Name)
 	owner.get(s.at("usage")+"?month=2020-02").is(http.StatusOK).says("Usage, February 2020", "Nothing was spent")
