@@ -4,45 +4,76 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 )
 
 // reply is an answer ready to be sent.
 type reply struct {
-	turn   Turn
-	id     string
-	model  string
-	pieces []string // JSON strings
-	finish string
-	usage  json.RawMessage
+	turn    Turn
+	id      string
+	model   string
+	pieces  []string // JSON strings
+	finish  string
+	figures figures
+	usage   json.RawMessage
 }
+
+// figures are the tokens of a call; cached, written and hour are parts of prompt.
+type figures struct{ prompt, cached, written, hour, output, reasoning int64 }
+
+func (f figures) total() int64 { return f.prompt + f.output + f.reasoning }
 
 // compose makes the answer of a turn, within the limit of tokens; one piece is one
 // token.
-func (s *Server) compose(a ask, turn Turn) reply {
-	r := reply{turn: turn, id: fmt.Sprintf("chatcmpl-%016x", s.hash(a.Model, a.content("user"))), model: turn.Model}
+func (s *Server) compose(f format, ask Seen, turn Turn) reply {
+	r := reply{turn: turn, id: fmt.Sprintf("%016x", s.hash(ask.Model, ask.User)), model: turn.Model}
+	if f.name() == "openai" {
+		r.id = "chatcmpl-" + r.id
+	}
 	if r.model == "" {
-		r.model = a.Model
+		r.model = ask.Model
 	}
 	r.pieces = turn.Pieces
 	if r.pieces == nil && !turn.Blank && !turn.Null && !turn.NoChoices && turn.Refusal == "" {
 		text := turn.Text
 		if text == "" {
-			text = s.text(a)
+			text = s.text(ask)
 		}
 		r.pieces = split(text)
 	}
-	r.finish = "stop"
-	if limit := a.limit(); int64(len(r.pieces)) > limit && !turn.IgnoreLimit {
-		r.pieces, r.finish = r.pieces[:limit], "length"
+	done, cut := f.finishes(r)
+	r.finish = done
+	limit := max(ask.MaxTokens-turn.Reasoning, 0)
+	if turn.Truncate > 0 {
+		limit = min(limit, int64(turn.Truncate))
+	}
+	if int64(len(r.pieces)) > limit && !turn.IgnoreLimit {
+		r.pieces, r.finish = r.pieces[:limit], cut
 	}
 	if turn.Finish != "" {
 		r.finish = turn.Finish
 	}
+	if turn.NoFinish {
+		r.finish = ""
+	}
+	r.figures = count(ask, int64(len(r.pieces)), turn)
 	r.usage = turn.Usage
 	if r.usage == nil {
-		r.usage = countUsage(a, len(r.pieces), turn.Dense)
+		r.usage = f.usage(r.figures)
 	}
 	return r
+}
+
+// text joins the pieces.
+func (r reply) text() string {
+	var text string
+	for _, piece := range r.pieces {
+		var part string
+		if json.Unmarshal([]byte(piece), &part) == nil {
+			text += part
+		}
+	}
+	return text
 }
 
 // split cuts a text into pieces of four characters, as JSON strings.
@@ -57,96 +88,68 @@ func split(text string) []string {
 	return pieces
 }
 
-func quote(text string) string {
-	raw, _ := json.Marshal(text) // a string always encodes
-	return string(raw)
+func quote(text string) string { return string(encode(text)) }
+
+// encode makes JSON of plain values, which always encode.
+func encode(v any) json.RawMessage {
+	raw, _ := json.Marshal(v)
+	return raw
 }
 
-// countUsage counts four bytes as a token, or one if dense.
-func countUsage(a ask, written int, dense bool) json.RawMessage {
-	size := len(a.schema())
-	for _, m := range a.Messages {
-		size += len(m.Content)
-	}
-	tokens := size/4 + 1
-	if dense {
-		tokens = size
-	}
-	tokens += 4*len(a.Messages) + 3
-	return json.RawMessage(fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}`,
-		tokens, written, tokens+written))
-}
-
-// whole is the answer in one piece.
-func (r reply) whole() any {
-	choice := map[string]any{"index": 0, "message": r.message(), "finish_reason": r.finishValue()}
-	choices := []any{choice}
-	if r.turn.NoChoices {
-		choices = []any{}
-	}
-	whole := map[string]any{"id": r.id, "object": "chat.completion", "created": 1, "model": r.model, "choices": choices}
-	if !r.turn.NoUsage {
-		whole["usage"] = r.usage
-	}
-	return whole
-}
-
-func (r reply) message() map[string]any {
-	var text string
-	for _, piece := range r.pieces {
-		var part string
-		if json.Unmarshal([]byte(piece), &part) == nil {
-			text += part
-		}
-	}
-	message := map[string]any{"role": "assistant", "content": text}
-	if r.turn.Null || r.turn.Refusal != "" {
-		message["content"] = nil
-	}
-	if r.turn.Refusal != "" {
-		message["refusal"] = r.turn.Refusal
-	}
-	return message
-}
-
-func (r reply) finishValue() any {
-	if r.turn.NoFinish {
+// orNull is a text, or null for an empty one.
+func orNull(text string) any {
+	if text == "" {
 		return nil
 	}
-	return r.finish
+	return text
+}
+
+// count counts four bytes as a token, or one if dense. What the turn says of the cache
+// is part of the prompt, which grows where it is too short.
+func count(ask Seen, written int64, turn Turn) figures {
+	tokens := int64(ask.size()/4 + 1)
+	if turn.Dense {
+		tokens = int64(ask.size())
+	}
+	messages := int64(1)
+	if ask.System != "" {
+		messages++
+	}
+	tokens = max(tokens+4*messages+3, turn.Cached+turn.CacheWrite+turn.CacheHour)
+	return figures{prompt: tokens, cached: turn.Cached, written: turn.CacheWrite, hour: turn.CacheHour, output: written, reasoning: turn.Reasoning}
 }
 
 // stream sends the answer as events, with the turn's mishaps.
-func (s *Server) stream(w http.ResponseWriter, req *http.Request, r reply) {
+func (s *Server) stream(w http.ResponseWriter, req *http.Request, f format, r reply) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-	out := events{w: w, flush: http.NewResponseController(w), reply: r}
-	if r.turn.NoChoices {
-		out.chunk("[]", "null")
-	} else if !s.content(req, &out, r) {
+	out := f.writer(&events{w: w, flush: http.NewResponseController(w)}, r)
+	if !s.content(req, out, r) {
 		return
 	}
-	if r.turn.UsageCut {
-		panic(http.ErrAbortHandler)
+	usage := r.usage
+	if r.turn.NoUsage {
+		usage = nil
 	}
-	if !r.turn.NoUsage {
-		out.chunk("[]", string(r.usage))
-	}
+	out.end(r.finish, usage)
 	if !r.turn.NoDone {
-		out.data("[DONE]")
+		out.done()
 	}
 }
 
-// content sends the pieces and the finish reason; false when the stream is over.
-func (s *Server) content(req *http.Request, out *events, r reply) bool {
-	out.delta(`{"role":"assistant","content":""}`, "null")
+// content sends the pieces; false when the stream is over.
+func (s *Server) content(req *http.Request, out writer, r reply) bool {
+	out.begin()
 	if r.turn.Null {
-		out.delta(`{"content":null}`, "null")
+		out.null()
 	}
 	if r.turn.Refusal != "" {
-		out.delta(`{"refusal":`+quote(r.turn.Refusal)+`}`, "null")
+		out.decline(r.turn.Refusal)
 	}
 	for i, piece := range r.pieces {
-		out.delta(`{"content":`+piece+`}`, "null")
+		if i > 0 && r.turn.Pace > 0 && !s.wait(req, time.After(r.turn.Pace)) {
+			return false
+		}
+		out.piece(piece)
 		switch i + 1 {
 		case r.turn.CutAfter:
 			panic(http.ErrAbortHandler)
@@ -156,14 +159,11 @@ func (s *Server) content(req *http.Request, out *events, r reply) bool {
 			s.wait(req, nil)
 			return false
 		case r.turn.BrokenAfter:
-			out.data(`{"id":"x","choices":[{"delta":{"content":"half`)
+			out.broken()
 		case r.turn.ErrorAfter:
-			out.data(r.turn.ErrorEvent)
+			out.fail(r.turn.ErrorEvent)
 			return false
 		}
-	}
-	if !r.turn.NoFinish {
-		out.delta("{}", quote(r.finish))
 	}
 	return true
 }
@@ -172,19 +172,14 @@ func (s *Server) content(req *http.Request, out *events, r reply) bool {
 type events struct {
 	w     http.ResponseWriter
 	flush *http.ResponseController
-	reply reply
-}
-
-func (e *events) delta(delta, finish string) {
-	e.chunk(`[{"index":0,"delta":`+delta+`,"finish_reason":`+finish+`}]`, "null")
-}
-
-func (e *events) chunk(choices, usage string) {
-	e.data(fmt.Sprintf(`{"id":%q,"object":"chat.completion.chunk","created":1,"model":%q,"choices":%s,"usage":%s}`,
-		e.reply.id, e.reply.model, choices, usage))
 }
 
 func (e *events) data(data string) {
 	_, _ = fmt.Fprintf(e.w, "data: %s\n\n", data)
 	_ = e.flush.Flush()
+}
+
+func (e *events) event(name, data string) {
+	_, _ = fmt.Fprintf(e.w, "event: %s\n", name)
+	e.data(data)
 }

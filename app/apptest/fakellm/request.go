@@ -2,163 +2,153 @@ package fakellm
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 )
 
-// ask is a request's body.
-type ask struct {
-	Model               string    `json:"model"`
-	Messages            []message `json:"messages"`
-	MaxTokens           *int64    `json:"max_tokens"`
-	MaxCompletionTokens *int64    `json:"max_completion_tokens"`
-	Stream              bool      `json:"stream"`
-	StreamOptions       *struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
-	ResponseFormat *struct {
-		Type       string `json:"type"`
-		JSONSchema *struct {
-			Name   string          `json:"name"`
-			Strict bool            `json:"strict"`
-			Schema json.RawMessage `json:"schema"`
-		} `json:"json_schema"`
-	} `json:"response_format"`
+// Seen is one request as it arrived.
+type Seen struct {
+	Format        string // "openai", "anthropic" or "gemini"
+	Key           string // the idempotency key
+	Authorization string
+	APIKey        string // whichever header it came in
+	Header        http.Header
+	Model         string
+	MaxTokens     int64
+	TokenField    string // the name under which the limit came
+	Stream        bool
+	IncludeUsage  bool            // the final usage was asked for, or always comes
+	Schema        json.RawMessage // nil without a schema
+	System        string
+	User          string
+	Files         []string // "image/png", "application/pdf", in order
+	CacheMarks    int      // places marked to be cached
+	Body          []byte
 }
 
-type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+// format is one provider's wire format.
+type format interface {
+	name() string
+	// read reads a request and says what the real server would complain of; "" when it
+	// would not.
+	read(r *http.Request, body []byte) (Seen, string)
+	// fail sends an error with a status.
+	fail(w http.ResponseWriter, turn Turn)
+	// whole is the answer in one piece.
+	whole(r reply) any
+	// writer sends the answer in pieces.
+	writer(out *events, r reply) writer
+	finishes(r reply) (done, cut string)
+	usage(u figures) json.RawMessage
+	// idHeader is the header that names the call.
+	idHeader() string
 }
 
-// readAsk reads a body and says what the real server would complain of; "" when it
-// would not.
-func readAsk(body []byte) (ask, string) {
-	var a ask
-	if err := json.Unmarshal(body, &a); err != nil {
-		return a, "We could not parse the JSON body of your request: " + err.Error()
-	}
-	switch {
-	case a.Model == "":
-		return a, "you must provide a model parameter"
-	case len(a.Messages) == 0:
-		return a, "[] is too short - 'messages'"
-	case a.MaxTokens != nil && a.MaxCompletionTokens != nil:
-		return a, "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
-	case a.limit() < 1:
-		return a, "this server wants a limit of tokens of at least 1"
-	case a.StreamOptions != nil && !a.Stream:
-		return a, "The 'stream_options' parameter is only allowed when 'stream' is enabled."
-	}
-	return a, a.checkFormat()
+// writer sends a stream, event by event.
+type writer interface {
+	begin()
+	piece(quoted string)
+	null()
+	decline(text string)
+	broken()
+	fail(event string)
+	end(finish string, usage json.RawMessage) // finish "" and usage nil are left out
+	done()
 }
 
-func (a ask) checkFormat() string {
-	format := a.ResponseFormat
-	if format == nil || format.Type == "text" || format.Type == "json_object" {
-		return ""
+// formatOf finds the format by the address; nil where no model answers.
+func formatOf(r *http.Request) format {
+	switch path := r.URL.Path; {
+	case r.Method != http.MethodPost:
+	case path == "/v1/chat/completions":
+		return openAI{}
+	case path == "/v1/messages":
+		return anthropic{}
+	case strings.HasPrefix(path, geminiPath) && strings.HasSuffix(path, ":streamGenerateContent"),
+		strings.HasPrefix(path, geminiPath) && strings.HasSuffix(path, ":generateContent"):
+		return gemini{}
 	}
-	if format.Type != "json_schema" || format.JSONSchema == nil {
-		return "Invalid value for 'response_format'"
-	}
-	name := format.JSONSchema.Name
-	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
-		return "Invalid 'response_format.json_schema.name'"
-	}
-	var schema map[string]any
-	if err := json.Unmarshal(format.JSONSchema.Schema, &schema); err != nil {
-		return "Invalid schema for response_format: " + err.Error()
-	}
-	if schema["type"] != "object" {
-		return "Invalid schema for response_format: schema must be of type object"
-	}
-	if format.JSONSchema.Strict {
-		return strictProblem(schema, "()", 0)
-	}
-	return ""
+	return nil
 }
 
-// strictProblem checks what structured output demands of every object.
-func strictProblem(schema map[string]any, at string, depth int) string {
-	if depth > 10 {
-		return "Invalid schema: too many levels of nesting"
-	}
-	if items, ok := schema["items"].(map[string]any); ok {
-		if problem := strictProblem(items, at+".items", depth+1); problem != "" {
-			return problem
+// apiKey is the key of a request, whichever header it came in.
+func apiKey(header http.Header) string {
+	for _, name := range []string{"X-Api-Key", "X-Goog-Api-Key"} {
+		if key := header.Get(name); key != "" {
+			return key
 		}
 	}
-	properties, ok := schema["properties"].(map[string]any)
-	if !ok {
-		return ""
-	}
-	if schema["additionalProperties"] != false {
-		return fmt.Sprintf("Invalid schema: In context=%s, 'additionalProperties' is required to be supplied and to be false.", at)
-	}
-	required := map[string]bool{}
-	list, _ := schema["required"].([]any)
-	for _, name := range list {
-		if text, ok := name.(string); ok {
-			required[text] = true
-		}
-	}
-	for name, property := range properties {
-		if !required[name] {
-			return fmt.Sprintf("Invalid schema: In context=%s, 'required' must include every key; missing %q.", at, name)
-		}
-		inner, ok := property.(map[string]any)
-		if !ok {
-			return "Invalid schema: a property is not an object"
-		}
-		if problem := strictProblem(inner, at+"."+name, depth+1); problem != "" {
-			return problem
-		}
-	}
-	return ""
+	return strings.TrimPrefix(header.Get("Authorization"), "Bearer ")
 }
 
-// limit is the limit of tokens under either name; 0 without one.
-func (a ask) limit() int64 {
-	switch {
-	case a.MaxCompletionTokens != nil:
-		return *a.MaxCompletionTokens
-	case a.MaxTokens != nil:
-		return *a.MaxTokens
-	}
-	return 0
+// size is what the model reads, in bytes; a file counts a thousand.
+func (s Seen) size() int {
+	return len(s.Schema) + len(s.System) + len(s.User) + 1000*len(s.Files)
 }
 
-func (a ask) schema() json.RawMessage {
-	if a.ResponseFormat == nil || a.ResponseFormat.JSONSchema == nil {
+// content is the content of a message: a text, or a list of parts.
+type content struct {
+	Texts []string
+	Files []string
+	Marks int
+}
+
+// part is a part of a message in OpenAI's or Anthropic's format.
+type part struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	ImageURL *struct {
+		URL string `json:"url"`
+	} `json:"image_url"`
+	File *struct {
+		Data string `json:"file_data"`
+		Name string `json:"filename"`
+	} `json:"file"`
+	Source *struct {
+		Type      string `json:"type"`
+		MediaType string `json:"media_type"`
+		Data      string `json:"data"`
+	} `json:"source"`
+	CacheControl *struct {
+		Type string `json:"type"`
+	} `json:"cache_control"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *content) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		c.Texts = append(c.Texts, text)
 		return nil
 	}
-	return a.ResponseFormat.JSONSchema.Schema
-}
-
-// content joins the messages of a role.
-func (a ask) content(role string) string {
-	var texts []string
-	for _, m := range a.Messages {
-		if m.Role == role {
-			texts = append(texts, m.Content)
-		}
+	var parts []part
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
 	}
-	return strings.Join(texts, "\n")
+	for _, p := range parts {
+		c.take(p)
+	}
+	return nil
 }
 
-func (a ask) seen(r *http.Request, key string, body []byte) Seen {
-	seen := Seen{
-		Key: key, Authorization: r.Header.Get("Authorization"), Header: r.Header.Clone(),
-		Model: a.Model, MaxTokens: a.limit(), Stream: a.Stream, Schema: a.schema(),
-		IncludeUsage: a.StreamOptions != nil && a.StreamOptions.IncludeUsage,
-		System:       a.content("system"), User: a.content("user"), Body: body,
+func (c *content) take(p part) {
+	if p.CacheControl != nil {
+		c.Marks++
 	}
 	switch {
-	case a.MaxCompletionTokens != nil:
-		seen.TokenField = "max_completion_tokens"
-	case a.MaxTokens != nil:
-		seen.TokenField = "max_tokens"
+	case p.ImageURL != nil:
+		c.Files = append(c.Files, mediaOf(p.ImageURL.URL))
+	case p.File != nil:
+		c.Files = append(c.Files, mediaOf(p.File.Data))
+	case p.Source != nil:
+		c.Files = append(c.Files, p.Source.MediaType)
+	default:
+		c.Texts = append(c.Texts, p.Text)
 	}
-	return seen
+}
+
+// mediaOf is the media type of an address that holds its data.
+func mediaOf(dataURL string) string {
+	media, _, _ := strings.Cut(strings.TrimPrefix(dataURL, "data:"), ";")
+	return media
 }

@@ -11,38 +11,28 @@ import (
 	"time"
 )
 
-// Seen is one request as it arrived.
-type Seen struct {
-	Key           string // the idempotency key
-	Authorization string
-	Header        http.Header
-	Model         string
-	MaxTokens     int64
-	TokenField    string // the name under which the limit came
-	Stream        bool
-	IncludeUsage  bool
-	Schema        json.RawMessage // nil without a schema
-	System        string
-	User          string
-	Body          []byte
-}
-
 // Server is the handler. It is safe for concurrent use.
 type Server struct {
 	seed   uint64
 	closed chan struct{}
 
-	mu    sync.Mutex
-	key   string
-	queue []Turn
-	mix   []Share
-	seen  []Seen
-	keys  map[string]int
+	mu       sync.Mutex
+	key      string
+	queue    []Turn
+	mix      []Share
+	seen     []Seen
+	keep     int
+	keys     map[string]int
+	shortest time.Duration
+	longest  time.Duration
+	limit    Limit
+	buckets  map[string]*bucket
+	metered  Metered
 }
 
 // New makes a server whose answers and mixes follow from seed.
 func New(seed uint64) *Server {
-	return &Server{seed: seed, closed: make(chan struct{}), keys: map[string]int{}}
+	return &Server{seed: seed, closed: make(chan struct{}), keys: map[string]int{}, keep: -1}
 }
 
 // Close frees every hanging request. Call it before closing the test server that
@@ -62,6 +52,21 @@ func (s *Server) RequireKey(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.key = key
+}
+
+// Latency makes good answers take between shortest and longest, spread by the request.
+func (s *Server) Latency(shortest, longest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shortest, s.longest = shortest, max(shortest, longest)
+}
+
+// Keep bounds how many requests Seen remembers, the latest. Without it all are kept,
+// which a long run under load has no room for.
+func (s *Server) Keep(requests int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep = max(requests, 0)
 }
 
 // Play puts turns in front of the next requests, in order of arrival.
@@ -100,62 +105,80 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{}})
 		return
 	}
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" {
-		writeError(w, http.StatusNotFound, "", "invalid_request_error", "Unknown request URL: "+r.Method+" "+r.URL.Path)
+	f := formatOf(r)
+	if f == nil {
+		openAI{}.fail(w, Turn{Status: http.StatusNotFound, Type: "invalid_request_error", Message: "Unknown request URL: " + r.Method + " " + r.URL.Path})
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 	if err != nil {
 		return // the caller left
 	}
-	ask, problem := readAsk(body)
-	turn := s.record(r, ask, body)
-	id := fmt.Sprintf("req_%016x", s.hash(string(body)))
-	w.Header().Set("X-Request-Id", id)
+	ask, problem := f.read(r, body)
+	ask.Format, ask.Key, ask.Body = f.name(), r.Header.Get("Idempotency-Key"), body
+	ask.Header, ask.Authorization, ask.APIKey = r.Header.Clone(), r.Header.Get("Authorization"), apiKey(r.Header)
+	turn := s.record(ask)
+	w.Header().Set(f.idHeader(), fmt.Sprintf("req_%016x", s.hash(string(body))))
 	for name, value := range turn.Header {
 		w.Header().Set(name, value)
 	}
 	switch {
-	case !s.mayCall(r):
-		writeError(w, http.StatusUnauthorized, "invalid_api_key", "invalid_request_error", "Incorrect API key provided.")
+	case !s.mayCall(ask.APIKey):
+		f.fail(w, Turn{Status: http.StatusUnauthorized, Code: "invalid_api_key", Message: "Incorrect API key provided."})
 	case problem != "":
-		writeError(w, http.StatusBadRequest, "", "invalid_request_error", problem)
+		f.fail(w, Turn{Status: http.StatusBadRequest, Message: problem})
 	default:
-		s.perform(w, r, ask, turn)
+		s.perform(w, r, f, ask, turn)
 	}
 }
 
 // record notes the request and chooses what it meets.
-func (s *Server) record(r *http.Request, ask ask, body []byte) Turn {
-	key := r.Header.Get("Idempotency-Key")
+func (s *Server) record(ask Seen) Turn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keys[key]++
-	s.seen = append(s.seen, ask.seen(r, key, body))
+	s.keys[ask.Key]++
+	s.seen = append(s.seen, ask)
+	if s.keep >= 0 && len(s.seen) > s.keep {
+		s.seen = slices.Clone(s.seen[len(s.seen)-s.keep:])
+	}
 	if len(s.queue) > 0 {
 		turn := s.queue[0]
 		s.queue = s.queue[1:]
 		return turn
 	}
-	draw := int(s.hash(key, fmt.Sprint(s.keys[key])) % 1000) //nolint:gosec // below 1000
+	draw := int(s.hash(ask.Key, fmt.Sprint(s.keys[ask.Key])) % 1000) //nolint:gosec // below 1000
 	for _, share := range s.mix {
 		if draw -= share.PerMille; draw < 0 {
 			return share.Turn
 		}
 	}
-	return Turn{}
+	return Turn{Delay: s.latency(ask)}
 }
 
-func (s *Server) mayCall(r *http.Request) bool {
+// latency spreads the time of an answer by the request. The lock is held.
+func (s *Server) latency(ask Seen) time.Duration {
+	if s.longest == 0 {
+		return 0
+	}
+	spread := uint64(s.longest - s.shortest)                                //nolint:gosec // not negative
+	return s.shortest + time.Duration(s.hash(ask.Key, ask.User)%(spread+1)) //nolint:gosec // below spread
+}
+
+func (s *Server) mayCall(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.key == "" || r.Header.Get("Authorization") == "Bearer "+s.key
+	return s.key == "" || s.key == key
 }
 
 // perform plays the turn up to the answer.
-func (s *Server) perform(w http.ResponseWriter, r *http.Request, ask ask, turn Turn) {
+func (s *Server) perform(w http.ResponseWriter, r *http.Request, f format, ask Seen, turn Turn) {
 	if turn.OnArrival != nil {
 		turn.OnArrival()
+	}
+	reply := s.compose(f, ask, turn)
+	if !s.admit(w, f, ask.APIKey, ask.Model, reply.figures.total()) {
+		f.fail(w, Turn{Status: http.StatusTooManyRequests, Code: "rate_limit_exceeded", Message: "Rate limit reached."})
+		return
 	}
 	if turn.Delay > 0 && !s.wait(r, time.After(turn.Delay)) {
 		return
@@ -170,14 +193,11 @@ func (s *Server) perform(w http.ResponseWriter, r *http.Request, ask ask, turn T
 		w.WriteHeader(max(turn.Status, http.StatusOK))
 		_, _ = io.WriteString(w, turn.Body)
 	case turn.Status >= 300:
-		writeError(w, turn.Status, turn.Code, turn.Type, turn.Message)
+		f.fail(w, turn)
+	case !ask.Stream || turn.Whole:
+		writeJSON(w, http.StatusOK, f.whole(reply))
 	default:
-		reply := s.compose(ask, turn)
-		if !ask.Stream || turn.Whole {
-			writeJSON(w, http.StatusOK, reply.whole())
-			return
-		}
-		s.stream(w, r, reply)
+		s.stream(w, r, f, reply)
 	}
 }
 
@@ -205,12 +225,4 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v)
-}
-
-func writeError(w http.ResponseWriter, status int, code, kind, message string) {
-	block := map[string]any{"message": message, "type": kind, "param": nil, "code": nil}
-	if code != "" {
-		block["code"] = code
-	}
-	writeJSON(w, status, map[string]any{"error": block})
 }

@@ -8,9 +8,9 @@ import (
 
 // text is the answer when the turn gives none: a value of the schema, or a
 // sentence.
-func (s *Server) text(a ask) string {
-	seed := s.hash(a.Model, a.content("system"), a.content("user"))
-	raw := a.schema()
+func (s *Server) text(ask Seen) string {
+	seed := s.hash(ask.Model, ask.System, ask.User)
+	raw := ask.Schema
 	if raw == nil {
 		return fmt.Sprintf("Fake answer %04x.", seed&0xffff)
 	}
