@@ -66,6 +66,9 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "replaced provider keys", sweepEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepOldProviderKeys)
 	})
+	t.run(ctx, config.Log, "rate limits", tidyEvery, func(ctx context.Context) error {
+		return config.DB.InSystemTx(ctx, ledger.SweepRates)
+	})
 	t.run(ctx, config.Log, "old keys", tidyEvery, counted(worker.PruneKeys))
 	t.run(ctx, config.Log, "old events", tidyEvery, counted(worker.PruneEvents))
 	t.run(ctx, config.Log, "old results", tidyEvery, counted(worker.PruneResults))

@@ -97,6 +97,7 @@ var catalogueChecks = []catalogueCheck{{
 		"login_codes":      "signing in comes before any tenant",
 		"sessions":         "signing in comes before any tenant",
 		"workers":          "processes of the installation",
+		"rate_buckets":     "the installation's own keys are shared by all workspaces",
 		"goose_db_version": "which migrations were applied",
 	},
 }, {
@@ -210,6 +211,8 @@ var systemGrants = map[string]string{
 	"reviews":           "SELECT (state, step_run_id, tenant_id)",                // the watchdog: is it still open?
 	"tenant_quotas":     "SELECT",
 	"provider_keys":     "SELECT (id, old_until, tenant_id), UPDATE (old_base_url, old_hint, old_key_id, old_sealed, old_until)", // erasing what a rotation left
+	"rate_buckets":      "DELETE, INSERT, SELECT, UPDATE", // the installation's own keys are shared by all
+	"rate_tickets":      "DELETE, INSERT, SELECT, UPDATE",
 	"tenant_turns":      "INSERT, SELECT, UPDATE",
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open
 	"seats":             "SELECT (id, tenant_id, token_hash)",                                                               // which tenant a link belongs to

@@ -43,6 +43,9 @@ var Owners = map[string]string{
 	"holds":    "billing/ledger",
 	"charges":  "billing/ledger",
 
+	"rate_buckets": "billing/ledger",
+	"rate_tickets": "billing/ledger",
+
 	"mails": "app/mail",
 
 	"reviews":   "app/review",

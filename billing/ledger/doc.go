@@ -29,7 +29,12 @@
 // always in the order run, pipeline, tenant. The rules of holding and settling are SQL
 // functions in migrations/0005_ledger.sql, so that each is one statement.
 //
+// Beside money the ledger counts how fast models are called: AskRate reserves calls and
+// tokens a minute before a call, or tells it to wait, and SettleRate corrects that after it.
+// Those who wait stand in a line, between workspaces by turns. Its rules are SQL functions
+// in migrations/0043_rate_buckets.sql.
+//
 // Reading order: micros.go, price.go, pricelist.go (what things cost), hold.go,
 // settlement.go, queue.go (the life of a hold), 0005_ledger.sql, cap.go, reached.go,
-// standing.go, charge.go, expire.go, reconcile.go.
+// standing.go, charge.go, expire.go, reconcile.go; rate.go.
 package ledger
