@@ -145,7 +145,7 @@ func billOf(answer llm.Answer, took time.Duration) *engine.Bill {
 
 func tokens(u llm.Usage) ledger.Tokens {
 	return ledger.Tokens{
-		Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite + u.CacheWriteLong,
+		Input: u.Input, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, CacheWriteLong: u.CacheWriteLong,
 		Output: u.Output, Reasoning: u.Reasoning, Estimated: u.Estimated,
 	}
 }

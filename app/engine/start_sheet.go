@@ -157,7 +157,7 @@ func queueRunCap(batch *tenants.Batch, id RunID, document pipeline.Document) err
 	}
 	limit := ledger.Micros(*document.RunCap)
 	for _, funds := range []ledger.Funds{ledger.Real, ledger.Pretend} {
-		if err := ledger.QueueCap(batch, ledger.Cap{Place: ledger.OfRun(ledger.RunID(id)), Funds: funds, Limit: &limit}); err != nil {
+		if err := ledger.QueueRunCap(batch, ledger.RunID(id), funds, limit); err != nil {
 			return fmt.Errorf("set the cap of a run: %w", err)
 		}
 	}

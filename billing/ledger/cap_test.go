@@ -215,10 +215,13 @@ func TestBadCapsAreRefused(t *testing.T) {
 	b := open(t)
 	place := ledger.OfTenant(b.tenant)
 	for name, bad := range map[string]ledger.Cap{
-		"negative":   {Place: place, Funds: ledger.Real, Limit: limit(-7)},
-		"beyond all": {Place: place, Funds: ledger.Real, Limit: limit(ledger.MaxMicros + 1)},
-		"no funds":   {Place: place, Limit: limit(7)},
-		"no scope":   {Place: ledger.Place{ID: "x"}, Funds: ledger.Real, Limit: limit(7)},
+		"negative":                   {Place: place, Funds: ledger.Real, Limit: limit(-7)},
+		"beyond all":                 {Place: place, Funds: ledger.Real, Limit: limit(ledger.MaxMicros + 1)},
+		"no funds":                   {Place: place, Limit: limit(7)},
+		"no scope":                   {Place: ledger.Place{ID: "x"}, Funds: ledger.Real, Limit: limit(7)},
+		"of nothing":                 {Place: ledger.OfCostCentre(""), Funds: ledger.Real, Limit: limit(7)},
+		"followed by a negative one": {Place: place, Funds: ledger.Real, Limit: limit(7), Until: time.Now(), After: limit(-1)},
+		"followed, but never":        {Place: place, Funds: ledger.Real, Limit: limit(7), After: limit(1)},
 	} {
 		b.in(t, func(ctx context.Context, tx tenants.Tx) error {
 			require.ErrorIs(t, ledger.SetCap(ctx, tx, bad), ledger.ErrBadCap, name)
@@ -242,23 +245,22 @@ func TestOtherErrorsAreNoCap(t *testing.T) {
 	}
 }
 
-// Nothing is held while a cap is raised in the middle of a refusal; the hold is tried
-// again and fits.
-func TestHoldRacingARaise(t *testing.T) {
+// Whoever sets a cap waits for the holds that are under way, and those that come later
+// wait for it: none passes a cap unseen.
+func TestSettingACapWaitsForHolds(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	s := b.run(t)
-	b.setCap(t, ledger.OfTenant(b.tenant), ledger.Real, limit(100))
 	require.NoError(t, b.hold(t, s.hold(100)))
 
-	// A transaction that keeps the tenant's balance locked until the cap is raised.
-	locked, raised := make(chan struct{}), make(chan struct{})
-	var keeper sync.WaitGroup
-	keeper.Go(func() {
+	// A transaction that keeps the tenant's balance locked, with a hold behind it.
+	locked, free := make(chan struct{}), make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
 		err := b.InTx(t.Context(), b.tenant, func(ctx context.Context, tx tenants.Tx) error {
 			_, err := tx.Exec(ctx, `SELECT 1 FROM balances WHERE scope = 'tenant' FOR UPDATE`)
 			close(locked)
-			<-raised
+			<-free
 			return err
 		})
 		if err != nil {
@@ -266,13 +268,19 @@ func TestHoldRacingARaise(t *testing.T) {
 		}
 	})
 	<-locked
-	held := make(chan error, 1)
-	go func() { held <- b.Send(context.Background(), b.tenant, holdBatch(s.hold(50))) }()
-	waitUntilBlocked(t, b)
-	b.setCap(t, ledger.OfTenant(b.tenant), ledger.Real, limit(1000))
-	close(raised)
-	keeper.Wait()
-	require.NoError(t, <-held)
+	before, after := make(chan error, 1), make(chan error, 1)
+	go func() { before <- b.Send(context.Background(), b.tenant, holdBatch(s.hold(50))) }()
+	waitUntilBlocked(t, b, 1)
+	waiting.Go(func() { b.setCap(t, ledger.OfTenantDay(b.tenant), ledger.Real, limit(160)) })
+	waitUntilBlocked(t, b, 2)
+	go func() { after <- b.Send(context.Background(), b.tenant, holdBatch(s.hold(20))) }()
+	waitUntilBlocked(t, b, 3)
+	close(free)
+	waiting.Wait()
+	require.NoError(t, <-before)
+	capped := reached(t, <-after)
+	require.Equal(t, ledger.ScopeTenantDay, capped.Scope)
+	require.Equal(t, ledger.Micros(10), capped.Available)
 	b.sound(t)
 }
 
@@ -282,14 +290,14 @@ func holdBatch(h ledger.Hold) *tenants.Batch {
 	return batch
 }
 
-// waitUntilBlocked returns when a session of the database waits for a lock.
-func waitUntilBlocked(t *testing.T, b *books) {
+// waitUntilBlocked returns when so many sessions of the database wait for a lock.
+func waitUntilBlocked(t *testing.T, b *books, sessions int) {
 	t.Helper()
 	super := b.Super(t)
 	require.Eventually(t, func() bool {
 		var blocked int
 		err := super.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&blocked)
-		return err == nil && blocked > 0
+		return err == nil && blocked >= sessions
 	}, 20*time.Second, 5*time.Millisecond)
 }

@@ -12,34 +12,39 @@ import (
 
 // Charge is the ledger's line of what one call cost. It is never changed.
 type Charge struct {
-	Hold        HoldID
-	Run         RunID
-	StepRun     StepRunID
-	Attempt     int
-	Pipeline    PipelineID
-	Funds       Funds
-	Payer       Payer
-	Model       string // as asked for
-	ModelBilled string // as the provider named it; empty if it never answered
-	Tokens      Tokens // Estimated as of the whole line
-	Input       Rate   // the rates that were used
-	Output      Rate
-	CacheRead   Rate
-	CacheWrite  Rate
-	Reserved    Micros
-	Cost        Micros
-	Overrun     Micros // of Cost beyond Reserved
-	RequestID   string
-	Finish      string
-	Latency     time.Duration
-	StartedAt   time.Time
-	BookedAt    time.Time
+	Hold           HoldID
+	Run            RunID
+	StepRun        StepRunID
+	Attempt        int
+	Pipeline       PipelineID
+	Funds          Funds
+	Payer          Payer
+	Kind           Kind
+	Key            KeyID
+	Member         tenants.UserID
+	CostCentre     string
+	Model          string // as asked for
+	ModelBilled    string // as the provider named it; empty if it never answered
+	Tokens         Tokens // Estimated as of the whole line
+	Input          Rate   // the rates that were used
+	Output         Rate
+	CacheRead      Rate
+	CacheWrite     Rate
+	CacheWriteLong Rate
+	Reserved       Micros
+	Cost           Micros
+	Overrun        Micros // of Cost beyond Reserved
+	RequestID      string
+	Finish         string
+	Latency        time.Duration
+	StartedAt      time.Time
+	BookedAt       time.Time
 }
 
 const chargeColumns = `
-	hold_id, run_id, step_run_id, attempt, pipeline_id, funds, payer, model, model_billed,
-	input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated,
-	price_input::bigint, price_output::bigint, price_cache_read::bigint, price_cache_write::bigint,
+	hold_id, run_id, step_run_id, attempt, pipeline_id, funds, payer, kind, key_id, member_id, cost_centre, model, model_billed,
+	input_tokens, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, reasoning_tokens, estimated,
+	price_input::bigint, price_output::bigint, price_cache_read::bigint, price_cache_write::bigint, price_cache_write_long::bigint,
 	reserved_micros::bigint, cost_micros::bigint, overrun_micros, request_id, finish, latency_ms, started_at, created_at`
 
 // ChargesOfStep are the charges of one step run over all its attempts, oldest first.
@@ -77,15 +82,16 @@ func scanCharge(row pgx.CollectableRow) (Charge, error) {
 	var c Charge
 	var price priceColumns
 	var latency int64
-	err := row.Scan(&c.Hold, &c.Run, &c.StepRun, &c.Attempt, &c.Pipeline, &c.Funds, &c.Payer, &c.Model, &c.ModelBilled,
-		&c.Tokens.Input, &c.Tokens.CacheRead, &c.Tokens.CacheWrite, &c.Tokens.Output, &c.Tokens.Reasoning, &c.Tokens.Estimated,
-		&price.Input, &price.Output, &price.CacheRead, &price.CacheWrite,
+	err := row.Scan(&c.Hold, &c.Run, &c.StepRun, &c.Attempt, &c.Pipeline, &c.Funds, &c.Payer,
+		&c.Kind, &c.Key, &c.Member, &c.CostCentre, &c.Model, &c.ModelBilled, &c.Tokens.Input, &c.Tokens.CacheRead,
+		&c.Tokens.CacheWrite, &c.Tokens.CacheWriteLong, &c.Tokens.Output, &c.Tokens.Reasoning, &c.Tokens.Estimated,
+		&price.Input, &price.Output, &price.CacheRead, &price.CacheWrite, &price.CacheWriteLong,
 		&c.Reserved, &c.Cost, &c.Overrun, &c.RequestID, &c.Finish, &latency, &c.StartedAt, &c.BookedAt)
 	if err != nil {
 		return Charge{}, err
 	}
 	c.Input, c.Output = rateOf(price.Input), rateOf(price.Output)
-	c.CacheRead, c.CacheWrite = rateOf(price.CacheRead), rateOf(price.CacheWrite)
+	c.CacheRead, c.CacheWrite, c.CacheWriteLong = rateOf(price.CacheRead), rateOf(price.CacheWrite), rateOf(price.CacheWriteLong)
 	c.Latency = time.Duration(latency) * time.Millisecond
 	c.StartedAt, c.BookedAt = c.StartedAt.UTC(), c.BookedAt.UTC()
 	return c, nil

@@ -6,10 +6,13 @@
 // it later lets parallel calls pass a cap together; a hold cannot, because the check
 // and the reservation are one change of one row.
 //
-// A hold counts in three balances: its run (once), its pipeline and its tenant (by
-// calendar month in the tenant's zone). Each is changed only if spent + held stays
-// within the cap. Funds keep real and pretend dollars apart, so that the practice model
-// goes through the same ledger and never uses up a real cap.
+// A hold counts in balances of several scopes (place.go): always in its run and the runs
+// above it, its pipeline and its tenant's month; in a step with a limit, a cost centre, a
+// provider key, the tests and the tenant's day from the moment these first get a cap, when
+// their lines are added up. Each is changed only if spent + held stays within the cap.
+// Periods are rows, made by their first hold, in the tenant's zone: nothing is ever reset.
+// Funds keep real and pretend dollars apart, so that the practice model goes through the
+// same ledger and never uses up a real cap.
 //
 // Invariants:
 //
@@ -26,15 +29,17 @@
 // The Queue functions add to a tenants.Batch, so that money moves in the same commit as
 // the step it belongs to. In one batch, settle first and hold after it: the next hold
 // may then use what the settlement gives back. Balances are the last locks of a commit,
-// always in the order run, pipeline, tenant. The rules of holding and settling are SQL
-// functions in migrations/0005_ledger.sql, so that each is one statement.
+// always in the order of the scopes. Before them every booking shares a lock of its tenant
+// which setting a cap takes alone, so that no hold passes a new cap unseen. The rules of
+// holding and settling are SQL functions in migrations/0036_ledger_scopes.sql, so that each
+// is one statement.
 //
 // Beside money the ledger counts how fast models are called: AskRate reserves calls and
 // tokens a minute before a call, or tells it to wait, and SettleRate corrects that after it.
 // Those who wait stand in a line, between workspaces by turns. Its rules are SQL functions
 // in migrations/0043_rate_buckets.sql.
 //
-// Reading order: micros.go, price.go, pricelist.go (what things cost), hold.go,
-// settlement.go, queue.go (the life of a hold), 0005_ledger.sql, cap.go, reached.go,
+// Reading order: micros.go, price.go, pricelist.go (what things cost), place.go, hold.go,
+// settlement.go, queue.go (the life of a hold), 0036_ledger_scopes.sql, cap.go, reached.go,
 // standing.go, charge.go, expire.go, reconcile.go; rate.go.
 package ledger

@@ -89,7 +89,7 @@ func TestExpireWaitsForTheRunsCommit(t *testing.T) {
 			}
 			swept <- err
 		}()
-		waitUntilBlocked(t, b)
+		waitUntilBlocked(t, b, 1)
 		batch := &tenants.Batch{}
 		ledger.QueueSettle(batch, h.Settle(tokens(60), receipt))
 		return tx.Send(ctx, batch)

@@ -1,22 +1,25 @@
 package ledger
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"tollgate/tenants"
 )
 
-// The ledger knows runs, step runs and pipelines by their ids only. The rooms that own
-// them convert theirs: ledger.RunID(id).
+// The ledger knows runs, step runs, pipelines and provider keys by their ids only. The
+// rooms that own them convert theirs: ledger.RunID(id).
 type (
-	run      struct{}
-	stepRun  struct{}
-	pipeline struct{}
+	run         struct{}
+	stepRun     struct{}
+	pipeline    struct{}
+	providerKey struct{}
 
 	RunID      = tenants.IDOf[run]
 	StepRunID  = tenants.IDOf[stepRun]
 	PipelineID = tenants.IDOf[pipeline]
+	KeyID      = tenants.IDOf[providerKey]
 )
 
 // HoldID is the id of one model call, given by the caller. The hold and the charge of
@@ -32,6 +35,22 @@ const (
 	PayerPlatform Payer = "platform" // our key: billed to the tenant
 )
 
+// Kind tells what a call is made for.
+type Kind string
+
+// The kinds there are.
+const (
+	Ordinary Kind = "ordinary" // a run's own work; the zero Kind means it
+	Test     Kind = "test"     // trying a step out: counts under the test budget too
+)
+
+// StepLimit is the most that a step run, with everything inside it, may cost: a loop's
+// limit, or what a step may cost over all its tries.
+type StepLimit struct {
+	Step  StepRunID `json:"id"`
+	Limit Micros    `json:"most"`
+}
+
 // Hold is a reservation for one model call of one attempt of a step run.
 type Hold struct {
 	ID      HoldID
@@ -40,6 +59,16 @@ type Hold struct {
 	Attempt int
 	Quote
 	Payer Payer
+	Kind  Kind
+
+	Key        KeyID          // the tenant's own key that pays; zero for the platform's
+	Member     tenants.UserID // who started the run; zero where nobody did
+	CostCentre string         // at most 100 characters; empty for none
+	Ancestors  []RunID        // the runs above a child run: their caps cover it
+	// Limits are those of the step run itself and of the step runs around it. With the
+	// first hold beneath one, its limit becomes a cap, which then can be raised; what a
+	// later hold says of the same step run changes nothing.
+	Limits []StepLimit
 
 	// At is when the call starts, which decides the month it counts in. Zero means the
 	// database's clock, which is right unless a test needs another.
@@ -68,15 +97,24 @@ type holdDocument struct {
 	Dispatched      bool      `json:"dispatched"`
 	StartedAt       time.Time `json:"started_at,omitzero"`
 	LifetimeSeconds float64   `json:"lifetime_seconds"`
+
+	Kind       Kind           `json:"kind,omitempty"`
+	Key        KeyID          `json:"key_id,omitzero"`
+	Member     tenants.UserID `json:"member_id,omitzero"`
+	CostCentre string         `json:"cost_centre,omitempty"`
+	Ancestors  []RunID        `json:"ancestors,omitempty"`
+	Steps      []StepRunID    `json:"steps,omitempty"`
+	StepLimits []StepLimit    `json:"step_limits,omitempty"`
 	priceColumns
 }
 
 // priceColumns are the rates of a price as holds and charges keep them.
 type priceColumns struct {
-	Input      *Micros `json:"price_input"`
-	Output     *Micros `json:"price_output"`
-	CacheRead  *Micros `json:"price_cache_read"`
-	CacheWrite *Micros `json:"price_cache_write"`
+	Input          *Micros `json:"price_input"`
+	Output         *Micros `json:"price_output"`
+	CacheRead      *Micros `json:"price_cache_read"`
+	CacheWrite     *Micros `json:"price_cache_write"`
+	CacheWriteLong *Micros `json:"price_cache_write_long"`
 }
 
 func (h Hold) document() holdDocument {
@@ -88,12 +126,37 @@ func (h Hold) document() holdDocument {
 		ID: h.ID, Run: h.Run, StepRun: h.StepRun, Attempt: h.Attempt,
 		Model: plainText(h.Model), Funds: h.Price.Funds, Payer: h.Payer, Amount: h.Amount,
 		Dispatched: !h.Parked, StartedAt: h.At, LifetimeSeconds: lifetime.Seconds(),
-		priceColumns: h.Price.columns(),
+		Kind: h.Kind, Key: h.Key, Member: h.Member, CostCentre: h.CostCentre, Ancestors: h.ancestors(),
+		Steps: h.steps(), StepLimits: h.Limits, priceColumns: h.Price.columns(),
 	}
 }
 
+// ancestors are the runs above, each once: one named twice would be counted twice.
+func (h Hold) ancestors() []RunID {
+	var above []RunID
+	for _, run := range h.Ancestors {
+		if run != h.Run && !slices.Contains(above, run) {
+			above = append(above, run)
+		}
+	}
+	return above
+}
+
+func (h Hold) steps() []StepRunID {
+	var limited []StepRunID
+	for _, l := range h.Limits {
+		if !slices.Contains(limited, l.Step) {
+			limited = append(limited, l.Step)
+		}
+	}
+	return limited
+}
+
 func (p Price) columns() priceColumns {
-	return priceColumns{Input: p.Input.column(), Output: p.Output.column(), CacheRead: p.CacheRead.column(), CacheWrite: p.CacheWrite.column()}
+	return priceColumns{
+		Input: p.Input.column(), Output: p.Output.column(), CacheRead: p.CacheRead.column(),
+		CacheWrite: p.CacheWrite.column(), CacheWriteLong: p.CacheWriteLong.column(),
+	}
 }
 
 func (r Rate) column() *Micros {

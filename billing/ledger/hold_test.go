@@ -28,7 +28,7 @@ func TestHoldAndSettle(t *testing.T) {
 	require.Equal(t, ledger.Standing{Limit: limit(1000), Spent: 350}, b.month(t).Real)
 	require.Equal(t, ledger.Standing{Spent: 350}, b.runCost(t, s.run).Real)
 	want := ledger.Charge{
-		Hold: h.ID, Run: s.run, StepRun: s.id, Attempt: 1, Pipeline: b.pipeline, Funds: ledger.Real, Payer: ledger.PayerOwn,
+		Hold: h.ID, Run: s.run, StepRun: s.id, Attempt: 1, Pipeline: b.pipeline, Funds: ledger.Real, Payer: ledger.PayerOwn, Kind: ledger.Ordinary,
 		Model: "test/plain", ModelBilled: "plain-2026", Tokens: ledger.Tokens{Input: 100, Output: 200, Reasoning: 50},
 		Input: tester.Input, Output: tester.Output, Reserved: 600, Cost: 350,
 		RequestID: "req_1", Finish: "stop", Latency: 1500 * time.Millisecond,

@@ -43,19 +43,21 @@ type Price struct {
 	From, To        time.Time
 	Input, Output   Rate
 	CacheRead       Rate
-	CacheWrite      Rate
+	CacheWrite      Rate // for the provider's usual time, such as five minutes
+	CacheWriteLong  Rate // for an hour
 	Funds           Funds
 	Source          string // where the figures come from
 }
 
 // Tokens are what a call used, in classes that do not overlap.
 type Tokens struct {
-	Input      int64 // read, neither from nor into a cache
-	CacheRead  int64
-	CacheWrite int64 // read and written into the provider's cache
-	Output     int64 // written as the answer
-	Reasoning  int64 // written as thinking, beside Output
-	Estimated  bool  // the provider did not tell them in full
+	Input          int64 // read, neither from nor into a cache
+	CacheRead      int64
+	CacheWrite     int64 // read and written into the provider's cache
+	CacheWriteLong int64 // the same, kept there for an hour
+	Output         int64 // written as the answer
+	Reasoning      int64 // written as thinking, beside Output
+	Estimated      bool  // the provider did not tell them in full
 }
 
 // maxTokens is more than any model can read or write in one call. Figures beyond it are
@@ -63,7 +65,7 @@ type Tokens struct {
 const maxTokens = 100_000_000
 
 func (t Tokens) plausible() bool {
-	for _, n := range []int64{t.Input, t.CacheRead, t.CacheWrite, t.Output, t.Reasoning} {
+	for _, n := range []int64{t.Input, t.CacheRead, t.CacheWrite, t.CacheWriteLong, t.Output, t.Reasoning} {
 		if n < 0 || n > maxTokens {
 			return false
 		}
@@ -82,7 +84,7 @@ func (p Price) HoldFor(inputBound, maxOutput int64) Micros {
 	if !p.complete() {
 		return MaxMicros
 	}
-	dearest := max(p.Input.micros, p.CacheRead.or(p.Input).micros, p.CacheWrite.or(p.Input).micros)
+	dearest := max(p.Input.micros, p.CacheRead.or(p.Input).micros, p.CacheWrite.or(p.Input).micros, p.longWrite().micros)
 	var s sum
 	s.add(inputBound, dearest)
 	s.add(maxOutput, p.Output.micros)
@@ -100,6 +102,7 @@ func (p Price) Cost(t Tokens) Micros {
 	s.add(t.Input, p.Input.micros)
 	s.add(t.CacheRead, p.CacheRead.or(p.Input).micros)
 	s.add(t.CacheWrite, p.CacheWrite.or(p.Input).micros)
+	s.add(t.CacheWriteLong, p.longWrite().micros)
 	s.add(t.Output, p.Output.micros)
 	s.add(t.Reasoning, p.Output.micros)
 	return s.perMillion(500_000)
@@ -108,8 +111,12 @@ func (p Price) Cost(t Tokens) Micros {
 // Guesses tells that Cost had to use a rate in place of an unknown one, so that the
 // charge must be marked as an estimate.
 func (p Price) Guesses(t Tokens) bool {
-	return t.CacheRead > 0 && !p.CacheRead.known || t.CacheWrite > 0 && !p.CacheWrite.known
+	return t.CacheRead > 0 && !p.CacheRead.known || t.CacheWrite > 0 && !p.CacheWrite.known ||
+		t.CacheWriteLong > 0 && !p.CacheWriteLong.known
 }
+
+// longWrite is the rate of writing a cache for an hour, or in its place the next best.
+func (p Price) longWrite() Rate { return p.CacheWriteLong.or(p.CacheWrite).or(p.Input) }
 
 // sum adds up tokens times rates in 128 bits, so that nothing is lost or wraps before
 // the one division at the end.

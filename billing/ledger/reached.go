@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// capReachedState is the SQLSTATE that ledger_hold raises.
+// capReachedState is the SQLSTATE that ledger_refuse raises.
 const capReachedState = "TG002"
 
 // CapReached tells which cap did not allow a hold: of all that did not, the one with
@@ -18,7 +18,7 @@ type CapReached struct {
 	Scope       Scope     `json:"scope"`
 	ID          string    `json:"scope_id"`
 	Funds       Funds     `json:"funds"`
-	PeriodStart time.Time `json:"period_start"` // without meaning for a run
+	PeriodStart time.Time `json:"period_start"` // without meaning for a run and a step
 	Limit       Micros    `json:"limit"`
 	Needed      Micros    `json:"needed"`
 	Available   Micros    `json:"available"` // never below 0
@@ -41,9 +41,14 @@ func AsCapReached(err error) (*CapReached, bool) {
 // String is the sentence for people.
 func (c *CapReached) String() string {
 	owner := map[Scope]string{
-		ScopeRun:      "This run's",
-		ScopePipeline: "This pipeline's monthly",
-		ScopeTenant:   "The workspace's monthly",
+		ScopeStep:       "This step's",
+		ScopeRun:        "This run's",
+		ScopePipeline:   "This pipeline's monthly",
+		ScopeCostCentre: fmt.Sprintf("The cost centre “%s”'s monthly", c.ID),
+		ScopeKey:        "This provider key's monthly",
+		ScopeTest:       "The tests' monthly",
+		ScopeTenantDay:  "The workspace's daily",
+		ScopeTenant:     "The workspace's monthly",
 	}[c.Scope]
 	if c.Funds == Pretend {
 		owner += " pretend"

@@ -32,7 +32,7 @@ const reconcileQuery = `
 			coalesce(c.cost_micros::bigint, 0) AS spent, coalesce(c.overrun_micros, 0) AS overrun
 		FROM holds h
 		LEFT JOIN charges c ON c.tenant_id = h.tenant_id AND c.hold_id = h.id
-		CROSS JOIN LATERAL ledger_places(h) p
+		CROSS JOIN LATERAL ledger_counted(h) p
 		WHERE h.tenant_id = $1
 	), computed AS (
 		SELECT scope, scope_id, funds, period, period_start,

@@ -43,18 +43,19 @@ func SettleUnknown(id HoldID) Settlement { return Settlement{Hold: id, Unknown: 
 // settlementDocument has the column names of table charges, as ledger_settle wants
 // them.
 type settlementDocument struct {
-	Hold       HoldID  `json:"hold_id"`
-	Cost       *Micros `json:"cost_micros"`
-	Model      string  `json:"model_billed"`
-	Input      int64   `json:"input_tokens"`
-	CacheRead  int64   `json:"cache_read_tokens"`
-	CacheWrite int64   `json:"cache_write_tokens"`
-	Output     int64   `json:"output_tokens"`
-	Reasoning  int64   `json:"reasoning_tokens"`
-	Estimated  bool    `json:"estimated"`
-	RequestID  string  `json:"request_id"`
-	Finish     string  `json:"finish"`
-	LatencyMS  int64   `json:"latency_ms"`
+	Hold           HoldID  `json:"hold_id"`
+	Cost           *Micros `json:"cost_micros"`
+	Model          string  `json:"model_billed"`
+	Input          int64   `json:"input_tokens"`
+	CacheRead      int64   `json:"cache_read_tokens"`
+	CacheWrite     int64   `json:"cache_write_tokens"`
+	CacheWriteLong int64   `json:"cache_write_long_tokens,omitempty"`
+	Output         int64   `json:"output_tokens"`
+	Reasoning      int64   `json:"reasoning_tokens"`
+	Estimated      bool    `json:"estimated"`
+	RequestID      string  `json:"request_id"`
+	Finish         string  `json:"finish"`
+	LatencyMS      int64   `json:"latency_ms"`
 	priceColumns
 }
 
@@ -68,6 +69,7 @@ func (s Settlement) document() settlementDocument {
 	}
 	document.Cost, document.priceColumns = &s.Cost, s.Price.columns()
 	document.Input, document.CacheRead, document.CacheWrite = s.Tokens.Input, s.Tokens.CacheRead, s.Tokens.CacheWrite
+	document.CacheWriteLong = s.Tokens.CacheWriteLong
 	document.Output, document.Reasoning = s.Tokens.Output, s.Tokens.Reasoning
 	return document
 }
