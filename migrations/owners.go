@@ -43,8 +43,10 @@ var Owners = map[string]string{
 	"holds":    "billing/ledger",
 	"charges":  "billing/ledger",
 
-	"rate_buckets": "billing/ledger",
-	"rate_tickets": "billing/ledger",
+	"rate_buckets":   "billing/ledger",
+	"rate_tickets":   "billing/ledger",
+	"money_requests": "billing/ledger",
+	"money_settings": "billing/ledger",
 
 	"mails": "app/mail",
 

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,29 +12,15 @@ import (
 	"tollgate/tenants"
 )
 
-// ResumeCapped wakes what was stopped by a cap, after it was raised, and returns how
-// many step runs try again now. Those that still do not fit wait on.
-func (e *Engine) ResumeCapped(ctx context.Context, tx tenants.Tx) (int, error) {
-	rows, _ := tx.Query(ctx, `SELECT step_run_id FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'cap' ORDER BY id`, tx.Tenant)
-	waiting, err := pgx.CollectRows(rows, pgx.RowTo[StepRunID])
-	if err != nil {
-		return 0, fmt.Errorf("look for steps stopped by a cap: %w", err)
-	}
-	for _, step := range waiting {
-		if err := e.wake(ctx, tx, waking{step: step, state: "done"}); err != nil && !errors.Is(err, ErrNotWaiting) {
-			return 0, err
-		}
-	}
-	return len(waiting), nil
-}
-
 // cappedLook is how many steps of a tenant one look at its caps covers at most.
 const cappedLook = 100
 
 // ResumeFitting wakes what was stopped by a cap and would fit under it now, and returns
 // how many steps that were. A cap makes room without anybody's raising it, when a call
 // costs less than was reserved or a month begins; and a raise may come in the instant
-// in which a step goes to wait for it. It runs every few seconds.
+// in which a step goes to wait for it. It runs every few seconds. What waits for a
+// person's word waits on, and so does what was stopped in an earlier month where the
+// workspace wants to be asked before such runs use the new one's money.
 func (e *Engine) ResumeFitting(ctx context.Context) (int, error) {
 	var stopped []tenants.ID
 	err := e.DB.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
@@ -73,7 +59,15 @@ func (e *Engine) fitting(ctx context.Context, tenant tenants.ID) ([]StepRunID, e
 		if err != nil || full(month.Real) && full(month.Pretend) {
 			return err
 		}
-		waiting, err := cappedSteps(ctx, tx)
+		settings, err := ledger.SettingsOf(ctx, tx)
+		if err != nil {
+			return err
+		}
+		var since time.Time
+		if settings.TurnAsks {
+			since = month.From
+		}
+		waiting, err := cappedSteps(ctx, tx, since)
 		if err != nil {
 			return err
 		}
@@ -96,10 +90,12 @@ func (e *Engine) fitting(ctx context.Context, tenant tenants.ID) ([]StepRunID, e
 	return fitting, err
 }
 
-func cappedSteps(ctx context.Context, tx tenants.Tx) ([]StepRun, error) {
+// cappedSteps are those that were stopped since an instant and wait for no word.
+func cappedSteps(ctx context.Context, tx tenants.Tx, since time.Time) ([]StepRun, error) {
 	return stepRuns(ctx, tx, `tenant_id = $1 AND state = 'waiting' AND id IN (
-		SELECT step_run_id FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'cap' ORDER BY id LIMIT $2)
-		ORDER BY id`, tx.Tenant, cappedLook)
+		SELECT step_run_id FROM waits WHERE tenant_id = $1 AND state = 'open' AND kind = 'cap'
+			AND NOT asks_word AND opened_at >= $3 ORDER BY id LIMIT $2)
+		ORDER BY id`, tx.Tenant, cappedLook, since)
 }
 
 // need is what a step's call would reserve, and where it counts. Without a hold it would

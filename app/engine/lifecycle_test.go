@@ -118,15 +118,15 @@ func TestRunStoppedByTheCapGoesOnOnceItIsRaised(t *testing.T) {
 		status, err := ledger.Month(ctx, tx)
 		require.NoError(t, err)
 		require.Zero(t, status.Of(ledger.Pretend).Held, "a waiting run holds money")
-		_, err = h.engine.ResumeCapped(ctx, tx) // still no money: it waits again
-		return err
+		return nil
 	})
+	woken, err := h.engine.LetGoOn(t.Context(), h.member(), engine.StoppedFilter{Run: run}) // still no money: it waits again
+	require.NoError(t, err)
+	require.Equal(t, 1, woken)
 	h.awaitWait(run, engine.WaitCap)
 	h.cap(10_000_000)
-	h.in(func(ctx context.Context, tx tenants.Tx) error {
-		_, err := h.engine.ResumeCapped(ctx, tx)
-		return err
-	})
+	_, err = h.engine.LetGoOn(t.Context(), h.member(), engine.StoppedFilter{})
+	require.NoError(t, err)
 	p = h.awaitEnd(run)
 	require.Equal(t, engine.RunCompleted, p.Run.State, "%+v", p.Run.Failure)
 	require.Positive(t, p.Steps[0].CostMicros)
