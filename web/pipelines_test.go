@@ -110,7 +110,7 @@ func TestKindsAreToldInWords(t *testing.T) {
 		"second-opinion":  {"Does “First opinion”, “Second opinion” and “Third opinion” side by side and takes what more than half of them say.", "Branch: First opinion"},
 		"improve-text":    {"for at most 5 rounds, 20 min and $0.50. At a limit it goes on with the best round so far.", "In each round", "Ends the run and says: “The text was not sent: ["},
 		"invoice-list":    {"Does its steps for each item of a list, 3 at a time", "Up to 2 items may fail.", "For each item"},
-		"incident-report": {"Waits for the event “repair finished” with the key [Number of the ticket], at most 2 d; then the run goes on without it."},
+		"incident-report": {"Waits for the event “repair finished” with the key [Number of the ticket], at most 1 d; then the run goes on without it."},
 	} {
 		s.in(tenants.Owner).get(s.at("templates", slug)).is(http.StatusOK).says(says...)
 	}

@@ -54,8 +54,12 @@ func (c *compiler) catches(n *Node) []CompiledCatch {
 	return out
 }
 
-// goesOn tells that the run goes on behind a failure of the step which the entry fits.
-func (k Catch) goesOn() bool { return k.Do != CatchFail }
+// goesOn tells that the run goes on behind a failure of the step which the entry fits:
+// not where it is left to fail, nor where what is done about it ends with a stop.
+func (k Catch) goesOn() bool {
+	stops := k.Do == CatchSteps && len(k.Steps) > 0 && k.Steps[len(k.Steps)-1].Kind == KindStop
+	return k.Do != CatchFail && !stops
+}
 
 // handled tells that some failure of the step does not stop what is behind it.
 func (s *Step) handled() bool { return slices.ContainsFunc(s.OnError, Catch.goesOn) }

@@ -61,6 +61,9 @@ func mappedSteps(steps []Step, change func(Config) Config) []Step {
 		out[i].OnError = slices.Clone(out[i].OnError)
 		for k := range out[i].OnError {
 			out[i].OnError[k].Steps = mappedSteps(out[i].OnError[k].Steps, change)
+			if asked := out[i].OnError[k].Ask; asked != nil {
+				out[i].OnError[k].Ask, _ = change(asked).(*Review)
+			}
 		}
 	}
 	return out

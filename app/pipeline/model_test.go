@@ -77,3 +77,15 @@ func TestTemplatesTakeAnotherModel(t *testing.T) {
 		require.Equal(t, string(template.Document.JSON()), string(changed.WithModel("practice/standard").JSON()), template.Slug)
 	}
 }
+
+// Questions about failures are reviews, too.
+func TestRequestersAreAllowedEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, template := range Templates() {
+		document := template.Document.WithRequester()
+		document.Sample = nil
+		text := string(document.JSON())
+		require.Equal(t, strings.Count(text, `"question":`), strings.Count(text, `"allow_requester":true`), template.Slug)
+		require.NotContains(t, string(template.Document.JSON()), "allow_requester", template.Slug)
+	}
+}

@@ -13,17 +13,25 @@ var templateFiles embed.FS
 // Template is a pipeline to start from, with a sample to try it with.
 type Template struct {
 	Slug     string // its name in addresses
+	Area     string // of a company's work, as it stands above a group of templates
 	Title    string
 	Summary  string // two or three sentences
-	Document Document
+	Settings []Setting
+	// SampleCost is about what a run on the sample costs, in pretend micro-USD.
+	SampleCost int64
+	Document   Document
 	// SampleFiles are the files of the sample by name.
 	SampleFiles map[string][]byte
 }
 
-// slugs is the order in which templates are offered.
+// slugs is the order in which templates are offered; those of an area stand together.
 var slugs = []string{
-	"customer-email", "invoice-check", "contract-summary",
-	"second-opinion", "improve-text", "invoice-list", "incident-report",
+	"customer-email", "second-opinion",
+	"invoice-check", "invoice-list", "payment-reconciliation",
+	"claims-triage", "kyc-check",
+	"contract-summary", "research-brief",
+	"improve-text", "content-approval", "lead-enrichment",
+	"incident-report", "code-change",
 }
 
 // Templates lists the templates in the order in which they are offered. They are
@@ -58,13 +66,15 @@ func readTemplate(slug string) (Template, error) {
 		return Template{}, err
 	}
 	var file struct {
-		Title, Summary string
-		Document       json.RawMessage
+		Area, Title, Summary string
+		Settings             []Setting
+		Cost                 int64
+		Document             json.RawMessage
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
 		return Template{}, err
 	}
-	t := Template{Slug: slug, Title: file.Title, Summary: file.Summary}
+	t := Template{Slug: slug, Area: file.Area, Title: file.Title, Summary: file.Summary, Settings: file.Settings, SampleCost: file.Cost}
 	if t.Document, err = Parse(file.Document); err != nil {
 		return Template{}, err
 	}

@@ -20,12 +20,53 @@ func (r *rehearsal) group(n *Node, out map[string]any) {
 		r.each(n, out)
 	case KindEvent:
 		r.log.WriteString("key " + r.render(n.Event().Key) + "\n")
-		out["outcome"], out["data"] = EventReceived, map[string]any{"cause": "A worn bearing", "by": "J. Lindqvist"}
+		out["outcome"], out["data"] = EventReceived, map[string]any{"cause": "A worn bearing", "by": "J. Lindqvist", "status": "passed"}
 	case KindStop:
-		r.log.WriteString("stop: " + r.render(n.Stop().Message) + "\n")
+		message := r.render(n.Stop().Message)
+		if n.Stop().Outcome == StopRaise {
+			r.failed = raised{n.Stop().Exception, message}
+			return
+		}
+		r.log.WriteString("stop: " + message + "\n")
 		r.stopped = true
+	case KindEmit:
+		r.log.WriteString("key " + r.render(n.Emit().Key) + "\n")
+		for _, v := range n.Emit().Data {
+			r.log.WriteString(v.Name + " = " + r.eval(v.Formula) + "\n")
+		}
+	case KindWait:
+		r.log.WriteString("until " + r.eval(n.Wait().Until) + "\n")
 	default:
 		require.Failf(r, "no rehearsal", "of %s", n.Kind())
+	}
+}
+
+// raised is an exception of the pipeline's own.
+type raised struct{ name, message string }
+
+func (e raised) Error() string { return e.message }
+
+// handle does what a step says about its failure.
+func (r *rehearsal) handle(n *Node) {
+	e, ok := r.failed.(raised)
+	if !ok {
+		return
+	}
+	for _, k := range n.Catches {
+		if !k.Fits(e.name, true) {
+			continue
+		}
+		r.log.WriteString("raised: " + e.name + "\n")
+		r.failed, r.scope["error"] = nil, map[string]any{"class": e.name, "name": e.name, "message": e.message, "step": n.ID()}
+		switch k.Do {
+		case CatchSteps:
+			r.list(k.List.Nodes)
+		case CatchAsk:
+			r.log.WriteString(r.render(k.Ask.Question) + "\n" + r.render(k.Ask.Body) + "\n")
+		default:
+			require.Failf(r, "no rehearsal", "of %s", k.Do)
+		}
+		return
 	}
 }
 
@@ -40,39 +81,46 @@ func (r *rehearsal) value(nodes []*Node, result *expr.Formula) any {
 	return v
 }
 
-// beside takes what most branches say.
+// beside takes all that the branches say, or what most of them do.
 func (r *rehearsal) beside(n *Node, out map[string]any) {
-	require.Equal(r, CombineMajority, n.Parallel().Combine)
-	results, votes := map[string]any{}, map[string]int{}
+	results, votes, all := map[string]any{}, map[string]int{}, []any{}
 	for _, lane := range n.Parallel().Lanes {
 		r.list(lane.List.Nodes)
 		result := r.value(lane.List.Nodes, lane.Result)
-		results[string(lane.List.Key)] = result
+		results[string(lane.List.Key)], all = result, append(all, result)
 		encoded, err := json.Marshal(result)
 		require.NoError(r, err)
 		if votes[string(encoded)]++; 2*votes[string(encoded)] > len(n.Parallel().Lanes) {
 			out["combined"] = result
 		}
 	}
-	out["results"] = results
+	if out["results"] = results; n.Parallel().Combine == CombineCollect {
+		out["combined"] = all
+	}
 }
 
-// loop goes through rounds until the end condition holds.
+// loop goes through rounds until the end condition holds, or to its limit and on with the
+// last round.
 func (r *rehearsal) loop(n *Node, out map[string]any) {
 	loop := n.Repeat()
-	for round := 1; ; round++ {
-		require.LessOrEqual(r, round, loop.MaxRounds, "the sample reaches its end condition")
+	out["reason"] = EndRounds
+	for round := 1; round <= loop.MaxRounds && out["reason"] == EndRounds; round++ {
 		r.turn, r.scope["round"] = round-1, json.Number(string(rune('0'+round)))
 		r.list(loop.Steps)
-		r.log.WriteString("score " + r.eval(loop.Score) + "\n")
+		if r.failed != nil || r.stopped {
+			return
+		}
+		if loop.Score != nil {
+			r.log.WriteString("score " + r.eval(loop.Score) + "\n")
+		}
 		done, err := loop.Until.Bool(r.Context(), r.scope)
 		require.NoError(r, err)
 		if done {
-			out["rounds"], out["reason"], out["best"] = r.scope["round"], EndUntil, r.value(loop.Steps, loop.Result)
-			r.turn = 0
-			return
+			out["reason"] = EndUntil
 		}
+		out["rounds"], out["best"] = r.scope["round"], r.value(loop.Steps, loop.Result)
 	}
+	r.turn = 0
 }
 
 // each goes through the items one after the other; those that fail are noted.

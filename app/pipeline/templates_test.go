@@ -32,7 +32,7 @@ func golden(t testing.TB, name string, got []byte) {
 func TestTemplatesAreReadyToPublish(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
-	require.Len(t, Templates(), 7)
+	require.Len(t, Templates(), 14)
 	for _, tpl := range Templates() {
 		t.Run(tpl.Slug, func(t *testing.T) {
 			t.Parallel()
@@ -54,6 +54,8 @@ func TestTemplatesAreReadyToPublish(t *testing.T) {
 			require.True(t, ok)
 			require.Equal(t, tpl.Title, found.Title)
 			require.NotEmpty(t, found.SampleFiles)
+			require.NotEmpty(t, found.Area)
+			require.Positive(t, found.SampleCost)
 		})
 	}
 	_, ok := TemplateBySlug("nope")
@@ -88,7 +90,7 @@ type rehearsal struct {
 	sample  *Sample
 	verdict string
 	turn    int   // of the item or round
-	failed  error // what an item cannot go on from
+	failed  error // what nothing has handled yet
 	stopped bool
 	asked   bool
 	log     strings.Builder
@@ -103,7 +105,7 @@ func rehearse(t testing.TB, d Document, verdict string) (log string, asked bool)
 	decoded, err := expr.DecodeJSON(input)
 	require.NoError(t, err)
 	r := &rehearsal{TB: t, steps: map[string]any{}, sample: d.Sample, verdict: verdict}
-	r.scope = expr.Scope{"input": decoded, "steps": r.steps, "run": map[string]any{"id": "r1"}}
+	r.scope = expr.Scope{"input": decoded, "steps": r.steps, "run": map[string]any{"id": "r1", "started_at": "2026-11-30T09:00:00Z"}}
 	r.log.WriteString(r.render(program.RunName()) + "\n")
 	r.list(program.Roots())
 	require.NoError(t, r.failed)
@@ -142,6 +144,7 @@ func (r *rehearsal) list(nodes []*Node) {
 		}
 		r.log.WriteString(n.Number + " " + n.Step.Name + "\n")
 		r.step(n)
+		r.handle(n)
 	}
 }
 
