@@ -38,10 +38,13 @@ var Owners = map[string]string{
 	"fresh_runs":          "app/engine",
 	"run_moves":           "app/engine",
 
-	"caps":     "billing/ledger",
-	"balances": "billing/ledger",
-	"holds":    "billing/ledger",
-	"charges":  "billing/ledger",
+	"caps":          "billing/ledger",
+	"balances":      "billing/ledger",
+	"holds":         "billing/ledger",
+	"charges":       "billing/ledger",
+	"prices":        "billing/ledger",
+	"price_aliases": "billing/ledger",
+	"price_lists":   "billing/ledger",
 
 	"rate_buckets":   "billing/ledger",
 	"rate_tickets":   "billing/ledger",

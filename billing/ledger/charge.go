@@ -26,7 +26,8 @@ type Charge struct {
 	Model          string // as asked for
 	ModelBilled    string // as the provider named it; empty if it never answered
 	Tokens         Tokens // Estimated as of the whole line
-	Input          Rate   // the rates that were used
+	Price          PriceID
+	Input          Rate // the rates that were used
 	Output         Rate
 	CacheRead      Rate
 	CacheWrite     Rate
@@ -44,7 +45,7 @@ type Charge struct {
 const chargeColumns = `
 	hold_id, run_id, step_run_id, attempt, pipeline_id, funds, payer, kind, key_id, member_id, cost_centre, model, model_billed,
 	input_tokens, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, reasoning_tokens, estimated,
-	price_input::bigint, price_output::bigint, price_cache_read::bigint, price_cache_write::bigint, price_cache_write_long::bigint,
+	price_input::bigint, price_output::bigint, price_cache_read::bigint, price_cache_write::bigint, price_cache_write_long::bigint, price_id,
 	reserved_micros::bigint, cost_micros::bigint, overrun_micros, request_id, finish, latency_ms, started_at, created_at`
 
 // ChargesOfStep are the charges of one step run over all its attempts, oldest first.
@@ -85,7 +86,7 @@ func scanCharge(row pgx.CollectableRow) (Charge, error) {
 	err := row.Scan(&c.Hold, &c.Run, &c.StepRun, &c.Attempt, &c.Pipeline, &c.Funds, &c.Payer,
 		&c.Kind, &c.Key, &c.Member, &c.CostCentre, &c.Model, &c.ModelBilled, &c.Tokens.Input, &c.Tokens.CacheRead,
 		&c.Tokens.CacheWrite, &c.Tokens.CacheWriteLong, &c.Tokens.Output, &c.Tokens.Reasoning, &c.Tokens.Estimated,
-		&price.Input, &price.Output, &price.CacheRead, &price.CacheWrite, &price.CacheWriteLong,
+		&price.Input, &price.Output, &price.CacheRead, &price.CacheWrite, &price.CacheWriteLong, &c.Price,
 		&c.Reserved, &c.Cost, &c.Overrun, &c.RequestID, &c.Finish, &latency, &c.StartedAt, &c.BookedAt)
 	if err != nil {
 		return Charge{}, err

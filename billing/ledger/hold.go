@@ -115,6 +115,7 @@ type priceColumns struct {
 	CacheRead      *Micros `json:"price_cache_read"`
 	CacheWrite     *Micros `json:"price_cache_write"`
 	CacheWriteLong *Micros `json:"price_cache_write_long"`
+	ID             PriceID `json:"price_id,omitzero"`
 }
 
 func (h Hold) document() holdDocument {
@@ -127,7 +128,7 @@ func (h Hold) document() holdDocument {
 		Model: plainText(h.Model), Funds: h.Price.Funds, Payer: h.Payer, Amount: h.Amount,
 		Dispatched: !h.Parked, StartedAt: h.At, LifetimeSeconds: lifetime.Seconds(),
 		Kind: h.Kind, Key: h.Key, Member: h.Member, CostCentre: h.CostCentre, Ancestors: h.ancestors(),
-		Steps: h.steps(), StepLimits: h.Limits, priceColumns: h.Price.columns(),
+		Steps: h.steps(), StepLimits: h.Limits, priceColumns: h.Price.columns(0),
 	}
 }
 
@@ -152,10 +153,12 @@ func (h Hold) steps() []StepRunID {
 	return limited
 }
 
-func (p Price) columns() priceColumns {
+// columns are the rates of a call that reads so many tokens.
+func (p Price) columns(read int64) priceColumns {
+	r := p.rates(read)
 	return priceColumns{
-		Input: p.Input.column(), Output: p.Output.column(), CacheRead: p.CacheRead.column(),
-		CacheWrite: p.CacheWrite.column(), CacheWriteLong: p.CacheWriteLong.column(),
+		Input: r.Input.column(), Output: r.Output.column(), CacheRead: r.CacheRead.column(),
+		CacheWrite: r.CacheWrite.column(), CacheWriteLong: r.CacheWriteLong.column(), ID: p.ID,
 	}
 }
 

@@ -68,6 +68,7 @@ type Quote struct {
 	Model  string // as asked for: "openai/gpt-5.6-terra"
 	Price  Price  // valid at the start; the cost is computed with it
 	Amount Micros // to reserve
+	Start  time.Time
 }
 
 // QuoteFor prices a call that starts at now, takes at most longest, reads at most
@@ -80,17 +81,72 @@ func QuoteFor(model string, now time.Time, longest time.Duration, inputBound, ma
 
 // Quote is QuoteFor with the prices of this list.
 func (l PriceList) Quote(model string, now time.Time, longest time.Duration, inputBound, maxOutput int64) (Quote, error) {
-	price, err := l.At(model, now)
+	price, err := l.quotable(model, now, inputBound)
 	if err != nil {
 		return Quote{}, err
 	}
-	quote := Quote{Model: model, Price: price, Amount: price.HoldFor(inputBound, maxOutput)}
+	quote := Quote{Model: model, Price: price, Amount: price.HoldFor(inputBound, maxOutput), Start: now}
 	end := now.Add(max(longest, 0))
-	for next := price.To; !next.IsZero() && !next.After(end); next = price.To {
-		if price, err = l.At(model, next); err != nil {
+	for next := l.change(model, now); !next.IsZero() && !next.After(end); next = l.change(model, next) {
+		if price, err = l.quotable(model, next, inputBound); err != nil {
 			return Quote{}, err
 		}
 		quote.Amount = max(quote.Amount, price.HoldFor(inputBound, maxOutput))
 	}
 	return quote, nil
+}
+
+// quotable is the price at an instant of a call that may read so much.
+func (l PriceList) quotable(model string, at time.Time, inputBound int64) (Price, error) {
+	price, err := l.At(model, at)
+	if err == nil && price.long(inputBound) && !price.Long.complete() {
+		return Price{}, fmt.Errorf("%w: that of %q for calls that read more than %d tokens", ErrUnknownPrice, model, price.LongOver)
+	}
+	return price, err
+}
+
+// change is the next instant after one at which another price of the model may begin to
+// count; zero if there is none.
+func (l PriceList) change(model string, after time.Time) time.Time {
+	provider, name, _ := strings.Cut(model, "/")
+	var next time.Time
+	for _, p := range l {
+		if p.Provider != provider || p.Model != name {
+			continue
+		}
+		for _, edge := range []time.Time{p.From, p.To} {
+			if edge.After(after) && (next.IsZero() || edge.Before(next)) {
+				next = edge
+			}
+		}
+	}
+	return next
+}
+
+// Settle is the settlement of an answered call. Where the provider billed a model other
+// than was asked for, and its price is known, that counts; where it is not, the price of
+// the model asked for counts, and the line is marked as an estimate.
+func (l PriceList) Settle(h Hold, tokens Tokens, receipt Receipt) Settlement {
+	settlement := h.Settle(tokens, receipt)
+	name := strings.TrimPrefix(receipt.Model, "models/")
+	if settlement.Unknown || name == "" || name == h.Price.Model || name == h.Model {
+		return settlement
+	}
+	billed, err := l.At(h.Price.Provider+"/"+name, h.Start)
+	switch {
+	case err == nil && billed.Funds == h.Price.Funds:
+		h.Price = billed
+		return h.Settle(tokens, receipt)
+	case !dated(name, h.Price.Model):
+		settlement.Estimated = true
+	}
+	return settlement
+}
+
+// dated tells that a name on a bill is a model's with a date or a release behind it, such
+// as "gpt-5.6-terra-2026-09-01".
+func dated(name, model string) bool {
+	rest, begins := strings.CutPrefix(name, model)
+	digits := strings.NewReplacer("-", "", ".", "", "@", "", ":", "").Replace(rest)
+	return begins && len(rest) > len(digits) && len(digits) >= 3 && strings.Trim(digits, "0123456789") == ""
 }

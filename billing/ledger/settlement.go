@@ -67,7 +67,7 @@ func (s Settlement) document() settlementDocument {
 	if s.Unknown {
 		return document
 	}
-	document.Cost, document.priceColumns = &s.Cost, s.Price.columns()
+	document.Cost, document.priceColumns = &s.Cost, s.Price.columns(s.Tokens.read())
 	document.Input, document.CacheRead, document.CacheWrite = s.Tokens.Input, s.Tokens.CacheRead, s.Tokens.CacheWrite
 	document.CacheWriteLong = s.Tokens.CacheWriteLong
 	document.Output, document.Reasoning = s.Tokens.Output, s.Tokens.Reasoning
