@@ -14,7 +14,10 @@ import (
 )
 
 // AI makes the model calls of "ai" steps.
-type AI struct{ Registry *llm.Registry }
+type AI struct {
+	Registry *llm.Registry
+	Access   *Access // nil: every call is made at once, with the installation's keys
+}
 
 // Call asks the model once.
 func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
@@ -22,8 +25,14 @@ func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
 	if err := json.Unmarshal(call.Input, &input); err != nil || len(input.Models) == 0 {
 		return engine.Reply{Failure: &engine.Failure{Class: engine.ClassInternal, Message: "The step's stored request cannot be read."}}
 	}
+	req := request(input, call.Key)
+	admission, reply := a.admit(ctx, call, req)
+	if reply != nil {
+		return *reply
+	}
 	began := time.Now()
-	answer, err := llm.Call(ctx, a.Registry, request(input, call.Key))
+	answer, err := admission.ask(ctx, a.Registry, req)
+	admission.leave(ctx, answer, err)
 	if err != nil {
 		return failedReply(err, time.Since(began))
 	}
@@ -32,6 +41,16 @@ func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
 		return failedReply(err, time.Since(began))
 	}
 	return engine.Reply{Output: output, Note: note(answer), Bill: billOf(answer, time.Since(began))}
+}
+
+// admit finds the key of a call and its room under the limits of rate. The practice model
+// needs neither, and an unknown one says so where it is called.
+func (a AI) admit(ctx context.Context, call engine.Call, req llm.Request) (*admission, *engine.Reply) {
+	model, ok := a.Registry.Model(req.Model)
+	if a.Access == nil || !ok || model.Practice {
+		return nil, nil
+	}
+	return a.Access.admit(ctx, call, model, a.Registry.InputBound(req)+req.MaxTokens)
 }
 
 // note tells what people should know of an answer: that it was made up, and what of it

@@ -18,8 +18,9 @@ type Call struct {
 	Run     RunID
 	StepRun StepRunID
 	Attempt int
-	Key     string // idempotency key, the same for each try
-	Input   []byte // JSON of AIInput, EmailInput, HTTPInput
+	Key     string                // idempotency key, the same for each try
+	Input   []byte                // JSON of AIInput, EmailInput, HTTPInput
+	OwnKey  tenants.ProviderKeyID // the workspace's key that pays; zero: the installation's
 }
 
 // Reply is what came of a call: an output or a failure.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -126,6 +127,12 @@ func (e *Engine) needOf(ctx context.Context, tx tenants.Tx, step StepRun) (need,
 	}
 	d := &decider{moment: moment{run: run, now: tx.Now, inputBound: e.InputBound}}
 	hold, _ := d.reserve(version.Program.Node(step.StepID), step, input.Bytes)
+	if errors.Is(d.payer(hold), errMissing) {
+		if d.scope.keys, err = tenants.KeysInUse(ctx, tx); err != nil {
+			return need{}, err
+		}
+		_ = d.payer(hold) // nothing is missing any more
+	}
 	return need{run: run.ID, pipeline: run.PipelineID, hold: hold}, nil
 }
 

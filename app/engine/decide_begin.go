@@ -68,6 +68,9 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 	if failure != nil {
 		return d.failBegin(node, group, *failure)
 	}
+	if err := d.payer(reservation); err != nil {
+		return err
+	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		row.State = StepWaiting
 		d.add(insertStep{row: row, input: input})
@@ -115,6 +118,9 @@ func (d *decider) callAgain() error {
 	if failure != nil {
 		d.outcome = outcome{kind: failed, failure: failure}
 		return d.fail()
+	}
+	if err := d.payer(reservation); err != nil {
+		return err
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		d.add(d.moved(StepWaiting, row.Attempt))

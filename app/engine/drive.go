@@ -276,6 +276,7 @@ func (c *commitment) asks() bool {
 // decide asks the pure rules, loading the values they turn out to need.
 func (d *drive) decide(ctx context.Context, barred bars) (decision, error) {
 	clear(d.scope.earlier) // there may be newer ones
+	d.scope.keys = nil
 	for {
 		result := decide(moment{
 			program: d.program, run: d.run, step: d.step, groups: d.groups,

@@ -41,6 +41,8 @@ func (d *drive) loadOne(ctx context.Context, tx tenants.Tx, w want) error {
 		d.scope.last[w.row], err = lastTurn(ctx, tx, w.row)
 	case wantEarlier:
 		d.scope.earlier[w.digest], err = d.lookForEarlier(ctx, tx, w)
+	case wantKeys:
+		d.scope.keys, err = tenants.KeysInUse(ctx, tx)
 	case wantZone:
 		d.scope.zone, err = zoneOf(ctx, tx)
 	}

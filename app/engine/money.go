@@ -9,6 +9,7 @@ import (
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
+	"tollgate/tenants"
 )
 
 // reserve works out the money that a step's call needs before it may begin; nil for a
@@ -46,10 +47,14 @@ func (d *drive) makeCall(ctx context.Context, next call) {
 	d.step, d.groups, d.scope.callInput = &next.row, next.groups, next.input
 	callCtx, cancel := context.WithTimeout(ctx, timeoutOf(next.node))
 	defer cancel()
-	reply := d.Callers[next.node.Kind()].Call(callCtx, Call{
+	asked := Call{
 		Tenant: d.tenant, Run: d.run.ID, StepRun: next.row.ID, Attempt: next.row.Attempt,
 		Key: next.row.key(), Input: next.given(),
-	})
+	}
+	if next.hold != nil {
+		asked.OwnKey = tenants.ProviderKeyID(next.hold.Key)
+	}
+	reply := d.Callers[next.node.Kind()].Call(callCtx, asked)
 	d.outcome = d.outcomeOf(next, reply)
 }
 

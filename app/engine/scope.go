@@ -10,6 +10,7 @@ import (
 
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
+	"tollgate/tenants"
 )
 
 // scope is what formulas can read at a position: the run's input and facts, items, and
@@ -19,15 +20,16 @@ type scope struct {
 	input     any
 	run       map[string]any
 	found     map[place]*found
-	values    map[Digest]any         // outputs, by their digests
-	items     map[StepRunID]any      // values of items, by their rows
-	spent     map[StepRunID]int64    // what the calls inside a row have cost, in micro-USD
-	turns     map[StepRunID][]turn   // the turns of a group that is joined
-	last      map[StepRunID]int      // the last round of a loop, from 0
-	zone      *time.Location         // the workspace's; nil until it was asked for
-	earlier   map[Digest]earlierLook // results that may be taken again
-	silent    map[string]Digest      // steps that send nothing in a rerun, with what they give instead
-	callInput []byte                 // what the position's own call was given
+	values    map[Digest]any                   // outputs, by their digests
+	items     map[StepRunID]any                // values of items, by their rows
+	spent     map[StepRunID]int64              // what the calls inside a row have cost, in micro-USD
+	turns     map[StepRunID][]turn             // the turns of a group that is joined
+	last      map[StepRunID]int                // the last round of a loop, from 0
+	zone      *time.Location                   // the workspace's; nil until it was asked for
+	keys      map[string]tenants.ProviderKeyID // the workspace's own, by provider; nil until they were asked for
+	earlier   map[Digest]earlierLook           // results that may be taken again
+	silent    map[string]Digest                // steps that send nothing in a rerun, with what they give instead
+	callInput []byte                           // what the position's own call was given
 }
 
 // place is where a row is found: a step in the frame around it, or a turn in its group.
@@ -85,6 +87,7 @@ const (
 	wantTurns                   // the turns of the group in the row
 	wantLast                    // the last round of the loop in the row
 	wantZone                    // the workspace's zone
+	wantKeys                    // the workspace's own keys at providers
 	wantEarlier                 // the result of a step that was asked what the digest says
 )
 

@@ -44,6 +44,9 @@ type RateAsk struct {
 	More []RateBucket // others that it has to fit under
 }
 
+// Limited tells whether anything limits the call.
+func (a RateAsk) Limited() bool { return len(a.buckets()) > 0 }
+
 // buckets are all that the ask names with any limit, in the order in which they are locked.
 func (a RateAsk) buckets() []RateBucket {
 	var list []RateBucket

@@ -30,6 +30,7 @@ type Config struct {
 	OpenAIModels        []string      // OPENAI_MODELS: model ids, apart by commas; default those with a known price
 	OpenAIOldTokenLimit bool          // OPENAI_OLD_TOKEN_LIMIT: yes for a server that knows max_tokens only; default no
 	OpenAINoSchema      bool          // OPENAI_NO_SCHEMA: yes for a server that takes no JSON schema; the fields are then asked for in words; default no
+	RateLimits          rateLimits    // TOLLGATE_RATE_LIMITS: how fast the keys above are used, such as openai=500/60000,openai/gpt-5.6-terra=100/20000: calls and tokens a minute of each model, 0 for no limit; default no limits
 	Operators           []string      // TOLLGATE_OPERATORS: e-mail addresses of those who run the installation and may see its page, apart by commas; default nobody
 	OutboundAllow       []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
 	Slices              int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
@@ -77,6 +78,8 @@ func load(getenv func(string) string) (Config, error) {
 	note("OPENAI_NO_SCHEMA", err)
 	c.Operators, err = addresses(getenv("TOLLGATE_OPERATORS"))
 	note("TOLLGATE_OPERATORS", err)
+	c.RateLimits, err = rateLimitsFrom(getenv("TOLLGATE_RATE_LIMITS"))
+	note("TOLLGATE_RATE_LIMITS", err)
 	note("TOLLGATE_BASE_URL", checkBaseURL(c.BaseURL))
 	note("DATABASE_URL", checkDatabaseURL(c.DatabaseURL))
 	note("TOLLGATE_SYSTEM_DATABASE_URL", checkDatabaseURL(c.SystemDatabaseURL))

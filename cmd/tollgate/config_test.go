@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tollgate/tenants"
 )
 
 func TestSwitchesOfTheModelServerAreYesOrNo(t *testing.T) {
@@ -48,4 +50,18 @@ func TestOperatorsAreAddresses(t *testing.T) {
 	require.Equal(t, []string{"olga@example.com", "ben@example.org"}, c.Operators)
 	_, err = load(only("olga@example.com, everybody"))
 	require.ErrorContains(t, err, "TOLLGATE_OPERATORS should be e-mail addresses apart by commas, and one is \"everybody\"")
+}
+
+func TestRateLimitsAreReadByProviderAndModel(t *testing.T) {
+	t.Parallel()
+	limits, err := rateLimitsFrom(" openai=500/60000, openai/gpt-5.6-terra=100/0,anthropic/claude/x = 0/7 ")
+	require.NoError(t, err)
+	require.Equal(t, rateLimits{
+		"openai":    {tenants.AnyModel: {Requests: 500, Tokens: 60_000}, "gpt-5.6-terra": {Requests: 100}},
+		"anthropic": {"claude/x": {Tokens: 7}},
+	}, limits)
+	for _, bad := range []string{"openai", "openai=", "openai=5", "openai=5/", "=5/5", "openai/=5/5", "openai=-1/5", "openai=5/x", "openai=1e3/5", "openai=5/99999999999"} {
+		_, err := rateLimitsFrom(bad)
+		require.ErrorContains(t, err, "should be entries such as", bad)
+	}
 }

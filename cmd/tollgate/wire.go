@@ -90,7 +90,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, Log: log,
 			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
 			Callers: map[pipeline.Kind]engine.Caller{
-				pipeline.KindAI:    jobs.AI{Registry: registry},
+				pipeline.KindAI:    jobs.AI{Registry: registry, Access: jobs.NewAccess(db, vault, s.config.RateLimits)},
 				pipeline.KindEmail: jobs.Email{DB: db, Outbox: outbox},
 				pipeline.KindHTTP:  caller,
 			},
