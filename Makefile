@@ -75,6 +75,10 @@ bench: ## Measure the engine (MEASURE=W1,W2 some of it), and the pages at 1,000 
 	go test ./jobs/bench -count=1 -timeout 2h -v -run 'Measures$$' -args -measure $(or $(MEASURE),W1,W2,W3,W4,W5,W6,W7,W8) -note $(CURDIR)/docs/measures
 	go test ./web -run '^$$' -bench Pages -benchtime 200x
 
+.PHONY: lists
+lists: ## Measure lists of runs, and finding some, with a million runs in the table
+	TOLLGATE_RUNS=1000000 go test ./web -run '^$$' -bench Lists -benchtime 100x -timeout 1h
+
 .PHONY: image
 image: ## Run the steps of the Dockerfile without Docker
 	.ci/image

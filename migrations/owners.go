@@ -37,6 +37,7 @@ var Owners = map[string]string{
 	"step_results":        "app/engine",
 	"fresh_runs":          "app/engine",
 	"run_moves":           "app/engine",
+	"run_search":          "app/engine",
 
 	"caps":          "billing/ledger",
 	"balances":      "billing/ledger",

@@ -3,9 +3,10 @@ package web
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
-	"time"
+	"slices"
 
 	"github.com/a-h/templ"
 
@@ -21,8 +22,7 @@ type bulkView struct {
 	v         *visit
 	Key       string
 	Action    engine.BulkAction
-	Filter    engine.BulkFilter
-	Day       string // of Filter.From, as typed
+	Filter    runFilter
 	Pipelines []pipeline.Pipeline
 	Plan      engine.BulkPlan
 	Moved     ui.Sentence
@@ -53,24 +53,13 @@ func (s *Server) bulkPage(v *visit) error {
 
 // readBulk reads what is to be done, and to which runs.
 func (v *visit) readBulk(value func(string) string) (bulkView, error) {
-	view := bulkView{v: v, Action: engine.BulkAction(value("action")), Day: value("from"),
-		Filter: engine.BulkFilter{Group: engine.Group(value("state")), Class: value("class"), Cause: value("cause")}}
-	if !view.Filter.Group.Known() {
-		return view, errNotFound
+	view := bulkView{v: v, Action: engine.BulkAction(value("action"))}
+	var err error
+	if view.Filter, err = v.readRunFilter(value); err != nil {
+		return view, err
 	}
 	if view.Action == "" {
 		view.Action = usualBulk[view.Filter.Group]
-	}
-	if text := value("pipeline"); text != "" {
-		var err error
-		if view.Filter.Pipeline, err = tenants.ParseID[pipeline.Pipeline](text); err != nil {
-			return view, errNotFound
-		}
-	}
-	if day, err := time.ParseInLocation(time.DateOnly, view.Day, v.zone()); err == nil {
-		view.Filter.From = day
-	} else {
-		view.Day = ""
 	}
 	return view, v.inTx(view.read)
 }
@@ -92,7 +81,7 @@ func (b *bulkView) read(ctx context.Context, tx tenants.Tx) error {
 			return err
 		}
 	}
-	b.Plan, err = engine.PlanBulk(ctx, tx, b.Action, b.Filter)
+	b.Plan, err = engine.PlanBulk(ctx, tx, b.Action, b.Filter.folded())
 	return err
 }
 
@@ -114,7 +103,7 @@ func (s *Server) startBulk(v *visit) error {
 	var id engine.BulkID
 	err = v.inTx(func(ctx context.Context, tx tenants.Tx) error {
 		var err error
-		id, err = s.Engine.StartBulk(ctx, tx, view.Action, view.Filter, v.me, engine.Mark(v.FormValue(markName)), v.hand().Key)
+		id, err = s.Engine.StartBulk(ctx, tx, view.Action, view.Filter.folded(), v.me, engine.Mark(v.FormValue(markName)), v.hand().Key)
 		return err
 	})
 	if errors.Is(err, engine.ErrMoved) {
@@ -141,15 +130,8 @@ func (b bulkView) address(name, value string) string {
 
 // values are the filter and the action as a form sends them.
 func (b bulkView) values() url.Values {
-	query := url.Values{"action": {string(b.Action)}}
-	for name, value := range map[string]string{"state": string(b.Filter.Group), "class": b.Filter.Class, "cause": b.Filter.Cause, "from": b.Day} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if !b.Filter.Pipeline.IsZero() {
-		query.Set("pipeline", b.Filter.Pipeline.String())
-	}
+	query := b.Filter.values()
+	query.Set("action", string(b.Action))
 	return query
 }
 
@@ -157,12 +139,47 @@ func (b bulkView) values() url.Values {
 func (b bulkView) hidden() []ui.Hidden {
 	hidden := []ui.Hidden{{Name: formKeyName, Value: b.Key}, {Name: markName, Value: string(b.Plan.Mark)}}
 	values := b.values()
-	for _, name := range []string{"action", "state", "class", "cause", "from", "pipeline"} {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		hidden = append(hidden, ui.Hidden{Name: name, Value: values.Get(name)})
+	}
+	return hidden
+}
+
+// kept are the parts of the filter that the form does not ask for.
+func (b bulkView) kept() []ui.Hidden {
+	var hidden []ui.Hidden
+	values := b.values()
+	for _, name := range []string{"find", "field", "how", "under", "children", "class", "cause"} {
 		if values.Has(name) {
 			hidden = append(hidden, ui.Hidden{Name: name, Value: values.Get(name)})
 		}
 	}
 	return hidden
+}
+
+// narrowed says what else the runs have in common, and leads to all of them.
+func (b bulkView) narrowed() ui.Sentence {
+	var out ui.Sentence
+	f := b.Filter
+	switch {
+	case f.Find != "" && f.Exact:
+		out = ui.Sentence{ui.Plain("Only runs in which a field is “"), ui.Name(f.Find), ui.Plain("”. ")}
+	case f.Find != "":
+		out = ui.Sentence{ui.Plain("Only runs in which a field begins with “"), ui.Name(f.Find), ui.Plain("”. ")}
+	}
+	if !f.Under.IsZero() {
+		out = append(out, ui.Plain("Only runs below one other. "))
+	}
+	if f.folded().Top {
+		out = append(out, ui.Plain("Without runs that other runs began. "))
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	f.Find, f.Field, f.Exact, f.Under, f.Children = "", "", false, engine.RunID{}, true
+	query := f.values()
+	query.Set("action", string(b.Action))
+	return append(out, ui.LinkTo("Take all others, too", b.v.path("bulk")+"?"+query.Encode()))
 }
 
 // fields choose what is done and to which runs.
@@ -185,7 +202,7 @@ func (b bulkView) fields() []ui.Field {
 	if len(of.Options) <= mostRadios {
 		of.Options = append([]ui.Option{{Value: "", Label: "Any"}}, of.Options...)
 	}
-	return []ui.Field{actions, states, of, {Kind: ui.DateField, Name: "from", Label: "Started on or after", Value: b.Day, Optional: true}}
+	return []ui.Field{actions, states, of, {Kind: ui.DateField, Name: "from", Label: "Started on or after", Value: b.Filter.Day, Optional: true}}
 }
 
 // mostRadios is how many pipelines are offered side by side; more are a list, in which
@@ -194,15 +211,8 @@ const mostRadios = 5
 
 // bulkButton leads from a filtered list to what can be done to all of its runs.
 func (r runsView) bulkButton() templ.Component {
-	if r.Group == "" && r.Pipeline.IsZero() || r.Sizes[r.Group] == 0 || !r.v.me.Role.May(tenants.StartRuns) {
+	if r.Filter.Group == "" && !r.Filter.chooses() || len(r.News) == 0 || !r.v.me.Role.May(tenants.StartRuns) {
 		return nil
 	}
-	query := url.Values{}
-	if r.Group != "" {
-		query.Set("state", string(r.Group))
-	}
-	if !r.Pipeline.IsZero() {
-		query.Set("pipeline", r.Pipeline.String())
-	}
-	return ui.Button{Text: "Do something to all of these", Href: r.v.path("bulk") + "?" + query.Encode(), TestID: "bulk"}
+	return ui.Button{Text: "Do something to all of these", Href: r.v.path("bulk") + "?" + r.Filter.values().Encode(), TestID: "bulk"}
 }

@@ -54,14 +54,14 @@ func (s *Server) home(v *visit) error {
 
 func (h *homeView) read(ctx context.Context, tx tenants.Tx) error {
 	var err error
-	newest, err := engine.ListRuns(ctx, tx, engine.Filter{Limit: 1})
+	newest, err := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 1)
 	if err != nil {
 		return err
 	}
 	if h.Asked, err = h.v.s.Reviews.Inbox(ctx, tx, h.v.user); err != nil {
 		return err
 	}
-	if h.First = len(newest) == 0 && len(h.Asked) == 0; h.First {
+	if h.First = len(newest.Lines) == 0 && len(h.Asked) == 0; h.First {
 		return h.readHelpers(ctx, tx)
 	}
 	if h.Counts, err = engine.CountRuns(ctx, tx, h.since()); err != nil {
@@ -91,11 +91,11 @@ func (h *homeView) readHelpers(ctx context.Context, tx tenants.Tx) error {
 
 // newsOf reads the newest runs of a group, those that ended long ago left out.
 func (h *homeView) newsOf(ctx context.Context, tx tenants.Tx, group engine.Group) ([]news, error) {
-	lines, err := engine.ListRuns(ctx, tx, engine.Filter{Group: group, Limit: homeLines})
+	page, err := engine.ListRuns(ctx, tx, engine.Filter{Group: group}, engine.RunID{}, homeLines)
 	if err != nil {
 		return nil, err
 	}
-	return h.v.newsOf(ctx, tx, endedSince(lines, h.since()))
+	return h.v.newsOf(ctx, tx, endedSince(page.Lines, h.since()))
 }
 
 func (h homeView) since() time.Time { return h.v.now.AddDate(0, 0, -recentDays) }

@@ -124,9 +124,9 @@ func TestRunningATemplateWithItsSample(t *testing.T) {
 		all, err := pipeline.List(ctx, tx)
 		require.Len(t, all, 1)
 		require.EqualValues(t, 2, all[0].Runs)
-		lines, err2 := engine.ListRuns(ctx, tx, engine.Filter{})
+		page, err2 := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 50)
 		require.NoError(t, err2)
-		require.True(t, lines[0].Run.Sample)
+		require.True(t, page.Lines[0].Run.Sample)
 		return err
 	})
 	b.post(attr(form, "action")).is(http.StatusBadRequest).says("one-time key")

@@ -37,7 +37,7 @@ func things(s *site, in workspace) map[string]string {
 		mails, err := s.outbox.List(ctx, tx)
 		require.NoError(s.t, err)
 		found["id"] = mails[0].ID.String()
-		bulk, err := s.engine.StartBulk(ctx, tx, engine.BulkPause, engine.BulkFilter{}, in.people[tenants.Builder], "", in.ID.String())
+		bulk, err := s.engine.StartBulk(ctx, tx, engine.BulkPause, engine.Filter{}, in.people[tenants.Builder], "", in.ID.String())
 		require.NoError(s.t, err)
 		found["bulk"] = bulk.String()
 		sent, err := s.engine.SendEvent(ctx, tx, engine.Event{Name: "secret plan", Data: []byte("1"), Sender: "Secret plan"})

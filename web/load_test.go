@@ -9,10 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
@@ -79,23 +77,7 @@ func BenchmarkPages(b *testing.B) {
 		"home":     s.at(), "runs": s.at("runs"), "runs_open": s.at("runs") + "?state=open", "run": s.at("runs", run.String()),
 		"step": s.at("runs", run.String(), "steps", "s3"), "pipelines": s.at("pipelines"),
 	} {
-		b.Run(name, func(b *testing.B) {
-			var took []time.Duration
-			for b.Loop() {
-				r := owner.request(http.MethodGet, path, nil)
-				r.Header.Set("Accept-Encoding", "gzip")
-				answer := httptest.NewRecorder()
-				began := time.Now()
-				s.web.Handler().ServeHTTP(answer, r)
-				took = append(took, time.Since(began))
-				if answer.Code != http.StatusOK {
-					b.Fatal(answer.Code)
-				}
-			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-			b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
-		})
+		b.Run(name, func(b *testing.B) { s.measure(b, owner, path) })
 	}
 }
 

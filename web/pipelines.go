@@ -124,9 +124,11 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 			return err
 		}
 	}
-	if p.Lines, err = engine.ListRuns(ctx, tx, engine.Filter{Pipeline: id, Limit: pipelineLines}); err != nil {
+	page, err := engine.ListRuns(ctx, tx, engine.Filter{Pipeline: id}, engine.RunID{}, pipelineLines)
+	if err != nil {
 		return err
 	}
+	p.Lines = page.Lines
 	if p.News, err = p.v.newsOf(ctx, tx, p.Lines); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 
 	"tollgate/app/engine"
@@ -14,15 +14,17 @@ import (
 
 // runsView is the list of runs with why each stands as it does.
 type runsView struct {
-	v        *visit
-	Group    engine.Group
-	Pipeline pipeline.ID
-	Version  int // of the pipeline; 0: all
-	Before   engine.RunID
-	Of       string // name of the pipeline, where only its runs are shown
-	Sizes    map[engine.Group]int
-	News     []news
-	More     bool
+	v         *visit
+	Filter    runFilter
+	Before    engine.RunID
+	Of        string     // name of the pipeline, where only its runs are shown
+	Above     engine.Run // the run below which others are shown
+	Pipelines []pipeline.Named
+	Fields    []pipeline.SearchField // that runs are found by
+	Sizes     map[engine.Group]int
+	Below     map[engine.RunID]int // how many runs are below each of the page
+	News      []news
+	Page      engine.Page
 }
 
 // runsPerPage is how many runs one page lists.
@@ -41,9 +43,15 @@ var groupWords = []struct {
 
 // runsPage lists runs, newest first.
 func (s *Server) runsPage(v *visit) error {
-	view, err := v.readRunsQuery()
-	if err != nil {
+	view := runsView{v: v}
+	var err error
+	if view.Filter, err = v.readRunFilter(v.QueryParam); err != nil {
 		return err
+	}
+	if text := v.QueryParam("before"); text != "" {
+		if view.Before, err = tenants.ParseID[engine.Run](text); err != nil {
+			return errNotFound
+		}
 	}
 	if err := v.inTx(func(ctx context.Context, tx tenants.Tx) error { return view.read(ctx, tx) }); err != nil {
 		return err
@@ -51,56 +59,53 @@ func (s *Server) runsPage(v *visit) error {
 	return v.page(http.StatusOK, v.frame(view.title(), inRuns), runsBody(view))
 }
 
-// readRunsQuery reads what the address asks for. What it cannot be is not found, since
-// the page itself never links there.
-func (v *visit) readRunsQuery() (runsView, error) {
-	view := runsView{v: v, Group: engine.Group(v.QueryParam("state"))}
-	if !view.Group.Known() {
-		return view, errNotFound
+func (r *runsView) read(ctx context.Context, tx tenants.Tx) error {
+	if err := r.readAround(ctx, tx); err != nil {
+		return err
 	}
 	var err error
-	if text := v.QueryParam("pipeline"); text != "" {
-		if view.Pipeline, err = tenants.ParseID[pipeline.Pipeline](text); err != nil {
-			return view, errNotFound
-		}
+	if r.Page, err = engine.ListRuns(ctx, tx, r.Filter.folded(), r.Before, runsPerPage); err != nil {
+		return err
 	}
-	if view.Version, err = versionParam(v.QueryParam("version")); err != nil || view.Version > 0 && view.Pipeline.IsZero() {
-		return view, errNotFound
+	if r.News, err = r.v.newsOf(ctx, tx, r.Page.Lines); err != nil {
+		return err
 	}
-	if text := v.QueryParam("before"); text != "" {
-		if view.Before, err = tenants.ParseID[engine.Run](text); err != nil {
-			return view, errNotFound
-		}
+	if r.Below, err = engine.CountBelow(ctx, tx, r.Page.Lines); err != nil {
+		return err
 	}
-	return view, nil
+	r.Sizes, err = engine.GroupSizes(ctx, tx, r.Filter.folded())
+	return err
 }
 
-// read asks for one run more than a page holds, to know whether there is another page.
-func (r *runsView) read(ctx context.Context, tx tenants.Tx) error {
-	if !r.Pipeline.IsZero() {
-		one, err := pipeline.ByID(ctx, tx, r.Pipeline)
+// readAround reads what the filter names, and what else it could name.
+func (r *runsView) readAround(ctx context.Context, tx tenants.Tx) error {
+	var err error
+	if of := r.Filter.Pipeline; !of.IsZero() {
+		one, err := pipeline.ByID(ctx, tx, of)
 		if err != nil {
 			return err
 		}
 		r.Of = one.Name
 	}
-	lines, err := engine.ListRuns(ctx, tx, engine.Filter{Pipeline: r.Pipeline, Version: r.Version, Group: r.Group, Before: r.Before, Limit: runsPerPage + 1})
-	if err != nil {
+	if under := r.Filter.Under; !under.IsZero() {
+		if r.Above, err = engine.RunByID(ctx, tx, under); err != nil {
+			return err
+		}
+	}
+	if r.Pipelines, err = pipeline.Names(ctx, tx); err != nil {
 		return err
 	}
-	if r.More = len(lines) > runsPerPage; r.More {
-		lines = lines[:runsPerPage]
+	of := r.Pipelines
+	if !r.Filter.Pipeline.IsZero() {
+		of = slices.DeleteFunc(slices.Clone(of), func(one pipeline.Named) bool { return one.ID != r.Filter.Pipeline })
 	}
-	if r.News, err = r.v.newsOf(ctx, tx, lines); err != nil {
-		return err
-	}
-	r.Sizes, err = engine.GroupSizes(ctx, tx, r.Pipeline, r.Version)
+	r.Fields, err = pipeline.SearchFieldsOf(ctx, tx, of)
 	return err
 }
 
 func (r runsView) title() string {
 	for _, one := range groupWords {
-		if one.group == r.Group && r.Group != "" {
+		if one.group == r.Filter.Group && r.Filter.Group != "" {
 			return "Runs: " + inSentenceCase(one.words)
 		}
 	}
@@ -109,16 +114,9 @@ func (r runsView) title() string {
 
 // address is that of the list with another group, or of its next page.
 func (r runsView) address(group engine.Group, before engine.RunID) string {
-	query := url.Values{}
-	if group != "" {
-		query.Set("state", string(group))
-	}
-	if !r.Pipeline.IsZero() {
-		query.Set("pipeline", r.Pipeline.String())
-	}
-	if r.Version > 0 {
-		query.Set("version", strconv.Itoa(r.Version))
-	}
+	filter := r.Filter
+	filter.Group = group
+	query := filter.values()
 	if !before.IsZero() {
 		query.Set("before", before.String())
 	}
@@ -128,17 +126,21 @@ func (r runsView) address(group engine.Group, before engine.RunID) string {
 	return r.v.path("runs") + "?" + query.Encode()
 }
 
-// filters are links with counts; the one that is shown is marked.
+// filters are links with counts; the one that is shown is marked. What is found by a value
+// is not counted.
 func (r runsView) filters() ui.Filters {
 	filters := ui.Filters{Label: "Runs by how they stand", Scroll: true}
 	for _, one := range groupWords {
+		here := one.group == r.Filter.Group
 		rare := one.group == engine.GroupPaused || one.group == engine.GroupQueued
-		if rare && r.Sizes[one.group] == 0 && one.group != r.Group {
+		if rare && r.Sizes[one.group] == 0 && !here {
 			continue
 		}
-		filters.Items = append(filters.Items, ui.Filter{
-			Text: one.words, Href: r.address(one.group, engine.RunID{}), Count: sizeWords(r.Sizes[one.group]), Here: one.group == r.Group,
-		})
+		filter := ui.Filter{Text: one.words, Href: r.address(one.group, engine.RunID{}), Here: here}
+		if r.Filter.Find == "" {
+			filter.Count = sizeWords(r.Sizes[one.group])
+		}
+		filters.Items = append(filters.Items, filter)
 	}
 	return filters
 }
@@ -152,16 +154,22 @@ func sizeWords(n int) string {
 }
 
 func (r runsView) caption() string {
-	what := "runs"
-	if r.Sizes[r.Group] == 1 {
-		what = "run"
+	size := r.Sizes[r.Filter.Group]
+	words := sizeWords(size) + " runs"
+	if r.Filter.Find != "" {
+		size = len(r.News)
+		words = ui.Plural(int64(size), "run", "runs") + " on this page"
+	} else if size == 1 {
+		words = "1 run"
 	}
-	words := sizeWords(r.Sizes[r.Group]) + " " + what
 	if r.Of != "" {
 		words += " of “" + r.Of + "”"
-		if r.Version > 0 {
-			words += versionWords(r.Version)
+		if r.Filter.Version > 0 {
+			words += versionWords(r.Filter.Version)
 		}
+	}
+	if !r.Filter.Under.IsZero() {
+		words += " below “" + r.Above.Name + "”"
 	}
 	return words + ", newest first; times in " + ui.ZoneName(r.v.now, r.v.zone()) + "."
 }
@@ -181,7 +189,7 @@ func (r runsView) rows() []ui.TableRow {
 		cells := []ui.Cell{
 			{Text: n.Run.Name, Href: r.v.path("runs", n.Run.ID.String()), Small: runTitle(n.Run)},
 			{Badge: &badge},
-			{Rich: n.reason(r.v.now, r.v.zone())},
+			{Rich: append(n.reason(r.v.now, r.v.zone()), r.below(n.Run)...)},
 			{Text: ui.WhenBrief(n.Run.CreatedAt, r.v.now, r.v.zone())},
 		}
 		if r.v.maySeeMoney() {
@@ -200,14 +208,24 @@ func costWords(micros int64) string {
 	return ui.Dollars(micros)
 }
 
+// below leads to the runs that a run began.
+func (r runsView) below(run engine.Run) ui.Sentence {
+	n := r.Below[run.ID]
+	if n == 0 {
+		return nil
+	}
+	filter := runFilter{Filter: engine.Filter{Under: run.ID}}
+	return ui.Sentence{ui.Plain(" "), ui.LinkTo(ui.Plural(int64(n), "run below it", "runs below it"), r.v.path("runs")+"?"+filter.values().Encode())}
+}
+
 // pager goes by the last run that was seen, so that new runs move nothing.
 func (r runsView) pager() ui.Pager {
 	pager := ui.Pager{Shown: ui.Plural(int64(len(r.News)), "run", "runs") + " on this page"}
 	if !r.Before.IsZero() {
-		pager.Prev = ui.Link{Text: "Back to the newest", Href: r.address(r.Group, engine.RunID{})}
+		pager.Prev = ui.Link{Text: "Back to the newest", Href: r.address(r.Filter.Group, engine.RunID{})}
 	}
-	if r.More {
-		pager.Next = ui.Link{Text: "Older runs", Href: r.address(r.Group, r.News[len(r.News)-1].Run.ID)}
+	if r.Page.More {
+		pager.Next = ui.Link{Text: "Older runs", Href: r.address(r.Filter.Group, r.Page.Next)}
 	}
 	return pager
 }

@@ -10,6 +10,8 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
+	"context"
+	"io"
 	"strings"
 
 	"tollgate/web/ui"
@@ -40,6 +42,10 @@ func runsBody(r runsView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
+		templ_7745c5c3_Err = r.search().Render(ctx, templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
 		if len(r.News) == 0 {
 			templ_7745c5c3_Err = ui.Empty{Picture: ui.PictureBars, Title: r.nothing(), Text: ui.Words("Each run shows in one sentence what it waits for, since when, and what happens next.")}.Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
@@ -51,7 +57,7 @@ func runsBody(r runsView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if r.More || !r.Before.IsZero() {
+		if r.Page.More || !r.Before.IsZero() {
 			templ_7745c5c3_Err = r.pager().Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -67,15 +73,15 @@ func (r runsView) crumbs() []ui.Link {
 	}
 	return []ui.Link{
 		{Text: "Pipelines", Href: r.v.path("pipelines")},
-		{Text: r.Of, Href: r.v.path("pipelines", r.Pipeline.String())},
+		{Text: r.Of, Href: r.v.path("pipelines", r.Filter.Pipeline.String())},
 		{Text: "Runs"},
 	}
 }
 
 func (r runsView) actions() ui.Actions {
 	href := r.v.path("pipelines")
-	if !r.Pipeline.IsZero() {
-		href = r.v.path("pipelines", r.Pipeline.String(), "start")
+	if !r.Filter.Pipeline.IsZero() {
+		href = r.v.path("pipelines", r.Filter.Pipeline.String(), "start")
 	}
 	actions := ui.Actions{}
 	if bulk := r.bulkButton(); bulk != nil {
@@ -85,15 +91,109 @@ func (r runsView) actions() ui.Actions {
 }
 
 func (r runsView) nothing() string {
+	if r.Filter.Find != "" {
+		return "No run was found by “" + r.Filter.Find + "”"
+	}
 	for _, one := range groupWords {
-		if one.group == r.Group && r.Group != "" {
+		if one.group == r.Filter.Group && r.Filter.Group != "" {
 			return "No run here: " + inSentenceCase(one.words)
 		}
+	}
+	if r.Filter.chooses() {
+		return "No run fits this"
 	}
 	return "No run yet"
 }
 
 // inSentenceCase puts the words of a filter into a sentence.
 func inSentenceCase(words string) string { return strings.ToLower(words[:1]) + words[1:] }
+
+// runSearch is the form that narrows the list.
+type runSearch struct {
+	action, reset string
+	hidden        []ui.Hidden
+	fields        []ui.Field
+}
+
+func (s runSearch) Render(ctx context.Context, w io.Writer) error {
+	return runSearchForm(s).Render(ctx, w)
+}
+
+func runSearchForm(s runSearch) templ.Component {
+	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
+			return templ_7745c5c3_CtxErr
+		}
+		templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+		if !templ_7745c5c3_IsBuffer {
+			defer func() {
+				templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err == nil {
+					templ_7745c5c3_Err = templ_7745c5c3_BufErr
+				}
+			}()
+		}
+		ctx = templ.InitializeContext(ctx)
+		ctx = templ.ClearChildren(ctx)
+		templ_7745c5c3_Var3 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+			templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+			templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+			if !templ_7745c5c3_IsBuffer {
+				defer func() {
+					templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err == nil {
+						templ_7745c5c3_Err = templ_7745c5c3_BufErr
+					}
+				}()
+			}
+			ctx = templ.InitializeContext(ctx)
+			templ_7745c5c3_Var4 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
+				templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
+				templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
+				if !templ_7745c5c3_IsBuffer {
+					defer func() {
+						templ_7745c5c3_BufErr := templruntime.ReleaseBuffer(templ_7745c5c3_Buffer)
+						if templ_7745c5c3_Err == nil {
+							templ_7745c5c3_Err = templ_7745c5c3_BufErr
+						}
+					}()
+				}
+				ctx = templ.InitializeContext(ctx)
+				for _, field := range s.fields {
+					templ_7745c5c3_Err = field.Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+				}
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " ")
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+				templ_7745c5c3_Err = (ui.Button{Text: "Apply", TestID: "apply"}).Render(ctx, templ_7745c5c3_Buffer)
+				if templ_7745c5c3_Err != nil {
+					return templ_7745c5c3_Err
+				}
+				if s.reset != "" {
+					templ_7745c5c3_Err = (ui.Button{Text: "Clear", Kind: ui.Quiet, Href: s.reset}).Render(ctx, templ_7745c5c3_Buffer)
+					if templ_7745c5c3_Err != nil {
+						return templ_7745c5c3_Err
+					}
+				}
+				return nil
+			})
+			templ_7745c5c3_Err = (ui.Inline{}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+			return nil
+		})
+		templ_7745c5c3_Err = (ui.Form{Action: s.action, Get: true, Wide: true, Hidden: s.hidden}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		return nil
+	})
+}
 
 var _ = templruntime.GeneratedTemplate

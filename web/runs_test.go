@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -75,4 +76,49 @@ func TestHostileNamesOfPipelinesAreText(t *testing.T) {
 		p := owner.get(path).is(http.StatusOK).says(hostile).hides("<img")
 		require.Empty(t, p.all("img", "", ""))
 	}
+}
+
+// Runs are found by the fields that their pipeline names, and what is found is what a bulk
+// takes.
+func TestRunsAreFoundOnTheList(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	document := askingDocument("Orders")
+	document.Search = []string{"input.topic"}
+	id := s.publish(s.home, document)
+	s.start(s.home, id, map[string]string{"topic": "NL-117"})
+	s.start(s.home, id, map[string]string{"topic": "NL-1170"})
+	s.start(s.home, id, map[string]string{"topic": hostile})
+	b := s.in(tenants.Builder)
+	p := b.get(s.at("runs")).is(http.StatusOK).says("Topic", "Begins with")
+	require.Len(t, p.all("tr", "role", "row"), 4)
+	found := b.get(s.at("runs") + "?find=nl-117&how=is").is(http.StatusOK)
+	require.Len(t, found.all("tr", "role", "row"), 2)
+	require.Len(t, b.get(s.at("runs")+"?find=nl-117&field=input.topic").is(http.StatusOK).all("tr", "role", "row"), 3)
+	b.get(s.at("runs") + "?find=zz").is(http.StatusOK).says("No run was found by “zz”")
+	require.Len(t, b.get(s.at("runs")+"?find="+url.QueryEscape(hostile)).is(http.StatusOK).hides("<img").all("tr", "role", "row"), 2)
+	bulk := attr(found.all("a", "data-testid", "bulk")[0], "href")
+	b.get(bulk+"&action=pause").is(http.StatusOK).says("Only runs in which a field is", "nl-117", "1 run will be paused")
+	other := s.workspace("Elsewhere")
+	b.get(pathIn(other.ID) + "/runs?find=nl").is(http.StatusNotFound)
+}
+
+// Runs that a run began stand behind it, until somebody wants to see them.
+func TestChildRunsStandBehindTheirParent(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	id := s.publish(s.home, askingDocument("Orders"))
+	parent := s.start(s.home, id, map[string]string{"topic": "The parent"})
+	s.work()
+	child := s.start(s.home, id, map[string]string{"topic": "The child"})
+	_, err := s.db.Super(t).Exec(t.Context(), `
+		UPDATE runs r SET parent_run = s.run_id, parent_step_run = s.id, root_run = s.run_id, depth = 1 FROM step_runs s WHERE r.id = $1 AND s.run_id = $2`, child.ID, parent.ID)
+	require.NoError(t, err)
+	b := s.in(tenants.Viewer)
+	p := b.get(s.at("runs")).is(http.StatusOK).says("The parent", "1 run below it")
+	require.NotContains(t, p.text(), "The child")
+	b.get(s.at("runs")+"?children=true").is(http.StatusOK).says("The parent", "The child")
+	under := b.get(s.at("runs")+"?under="+parent.ID.String()).is(http.StatusOK).says("The child", "below “The parent”")
+	require.Len(t, under.all("tr", "role", "row"), 2)
+	b.get(s.at("runs") + "?under=" + tenants.NewID[int]().String()).is(http.StatusNotFound)
 }

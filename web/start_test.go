@@ -82,8 +82,8 @@ func (s *site) runs() []engine.Line {
 	s.t.Helper()
 	var lines []engine.Line
 	s.inTx(s.home.ID, func(ctx context.Context, tx tenants.Tx) error {
-		var err error
-		lines, err = engine.ListRuns(ctx, tx, engine.Filter{})
+		page, err := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 50)
+		lines = page.Lines
 		return err
 	})
 	return lines

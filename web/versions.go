@@ -139,7 +139,7 @@ func (p versionsView) standings(open engine.OpenRuns, version int) ui.Sentence {
 
 // runs is the list of runs of a version.
 func (p versionsView) runs(group engine.Group, version int) string {
-	return runsView{v: p.v, Pipeline: p.One.ID, Version: version}.address(group, engine.RunID{})
+	return runsView{v: p.v, Filter: runFilter{Filter: engine.Filter{Pipeline: p.One.ID, Version: version}}}.address(group, engine.RunID{})
 }
 
 // versionFact names the run's version, and the way to another where it is open.

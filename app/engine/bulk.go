@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"tollgate/app/pipeline"
 	"tollgate/tenants"
 )
 
@@ -25,16 +24,6 @@ const (
 	BulkRerun  BulkAction = "rerun" // done again from the start, each as a new run
 )
 
-// BulkFilter chooses runs. Zero fields do not choose.
-type BulkFilter struct {
-	Group    Group       `json:"group,omitempty"`
-	Pipeline pipeline.ID `json:"pipeline,omitzero"`
-	Class    string      `json:"class,omitempty"` // of the failure
-	Cause    string      `json:"cause,omitempty"` // the failure's message, word for word
-	From     time.Time   `json:"from,omitzero"`   // begun at or after
-	To       time.Time   `json:"to,omitzero"`     // begun before
-}
-
 // BulkID identifies something that is done to many runs.
 type BulkID = tenants.IDOf[Bulk]
 
@@ -42,7 +31,7 @@ type BulkID = tenants.IDOf[Bulk]
 type Bulk struct {
 	ID        BulkID
 	Action    BulkAction
-	Filter    BulkFilter
+	Filter    Filter
 	State     string // running, done, stopped
 	Total     int
 	ByUser    tenants.UserID
@@ -72,7 +61,7 @@ func (e *BadBulk) Error() string { return e.Reason }
 // BulkPlan is what happens when something is done to all runs of a filter.
 type BulkPlan struct {
 	Action BulkAction
-	Filter BulkFilter
+	Filter Filter
 	Mark   Mark
 	Runs   int          // that fit, MostInBulk at most
 	More   bool         // there are more than are taken
@@ -91,35 +80,26 @@ var bulkActions = map[BulkAction]string{
 	BulkResume: "r.state IN ('pausing', 'paused')", BulkRerun: "r.ended_at IS NOT NULL",
 }
 
-// where is the condition for the runs of a filter that an action fits, with its values.
-func (f BulkFilter) where(tx tenants.Tx, action BulkAction) (string, []any, error) {
+// fitsAction is the condition for the runs r of a filter that an action fits.
+func fitsAction(tx tenants.Tx, action BulkAction, filter Filter) (choice, error) {
 	fits, known := bulkActions[action]
-	group, grouped := groupConditions[f.Group]
-	if !known || !grouped {
-		return "", nil, &BadBulk{"Choose what is to be done, and to which runs."}
+	if !known || !filter.Group.Known() {
+		return choice{}, &BadBulk{"Choose what is to be done, and to which runs."}
 	}
-	var from, to *time.Time
-	if !f.From.IsZero() {
-		from = &f.From
-	}
-	if !f.To.IsZero() {
-		to = &f.To
-	}
-	return `r.tenant_id = $1 AND r.created_at IS NOT NULL AND ` + fits + ` AND ` + group + `
-		AND ($2::uuid IS NULL OR r.pipeline_id = $2) AND ($3 = '' OR r.failure ->> 'class' = $3) AND ($4 = '' OR r.failure ->> 'message' = $4)
-		AND ($5::timestamptz IS NULL OR r.created_at >= $5) AND ($6::timestamptz IS NULL OR r.created_at < $6)`,
-		[]any{tx.Tenant, f.Pipeline, f.Class, f.Cause, from, to}, nil
+	c, err := filter.chooseAll(tx)
+	c.texts = append(c.texts, fits)
+	return c, err
 }
 
 // PlanBulk says what doing something to all runs of a filter means. It returns *BadBulk
 // for an action or a group that there is not.
-func PlanBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter BulkFilter) (BulkPlan, error) {
+func PlanBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter Filter) (BulkPlan, error) {
 	plan := BulkPlan{Action: action, Filter: filter}
-	where, args, err := filter.where(tx, action)
+	c, err := fitsAction(tx, action, filter)
 	if err != nil {
 		return plan, err
 	}
-	err = tx.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM runs r WHERE %s LIMIT %d) fit`, where, MostInBulk+1), args...).Scan(&plan.Runs)
+	err = tx.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM runs r WHERE %s LIMIT %d) fit`, c.where(), MostInBulk+1), c.args...).Scan(&plan.Runs)
 	if err != nil {
 		return plan, fmt.Errorf("count the runs of a bulk: %w", err)
 	}
@@ -129,7 +109,7 @@ func PlanBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter Bulk
 	plan.Mark = Mark(fmt.Sprintf("%d runs", plan.Runs))
 	rows, _ := tx.Query(ctx, `
 		SELECT coalesce(r.failure ->> 'class', ''), coalesce(r.failure ->> 'message', ''), count(*)::int FROM runs r
-		WHERE r.failure IS NOT NULL AND `+where+` GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 10`, args...)
+		WHERE r.failure IS NOT NULL AND `+c.where()+` GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 10`, c.args...)
 	plan.Causes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[CauseCount])
 	if err != nil {
 		return plan, fmt.Errorf("count why runs failed: %w", err)
@@ -140,7 +120,7 @@ func PlanBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter Bulk
 // StartBulk begins to do something to all runs that fit a filter now. Working processes do
 // it in the background, run by run. A form that is sent again leads to what it began. It
 // returns ErrMoved where other runs fit than seen says, and *BadBulk where none does.
-func (e *Engine) StartBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter BulkFilter, by tenants.Membership, seen Mark, key string) (BulkID, error) {
+func (e *Engine) StartBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter Filter, by tenants.Membership, seen Mark, key string) (BulkID, error) {
 	lock := &tenants.Batch{}
 	queueKeyLocks(lock, tx.Tenant, key)
 	if err := tx.Send(ctx, lock); err != nil {
@@ -166,7 +146,7 @@ func (e *Engine) StartBulk(ctx context.Context, tx tenants.Tx, action BulkAction
 // addBulk writes down what is done, and to which runs.
 func (e *Engine) addBulk(ctx context.Context, tx tenants.Tx, plan BulkPlan, by tenants.Membership, key string) (BulkID, error) {
 	id := tenants.NewID[Bulk]()
-	where, args, err := plan.Filter.where(tx, plan.Action)
+	c, err := fitsAction(tx, plan.Action, plan.Filter)
 	if err != nil {
 		return id, err
 	}
@@ -182,7 +162,7 @@ func (e *Engine) addBulk(ctx context.Context, tx tenants.Tx, plan BulkPlan, by t
 	}
 	tag, err := tx.Exec(ctx, fmt.Sprintf(`
 		INSERT INTO bulk_runs (tenant_id, job_id, run_id)
-		SELECT r.tenant_id, $7, r.id FROM runs r WHERE %s ORDER BY r.id LIMIT %d`, where, MostInBulk), append(args, id)...)
+		SELECT r.tenant_id, %s, r.id FROM runs r WHERE %s ORDER BY r.id LIMIT %d`, c.bind(id), c.where(), MostInBulk), c.args...)
 	if err != nil {
 		return id, fmt.Errorf("choose the runs of a bulk: %w", err)
 	}

@@ -38,7 +38,7 @@ func (h *house) failedRuns(n int) pipeline.ID {
 	return id
 }
 
-func (h *house) bulk(action engine.BulkAction, filter engine.BulkFilter, key string) (engine.BulkID, error) {
+func (h *house) bulk(action engine.BulkAction, filter engine.Filter, key string) (engine.BulkID, error) {
 	var id engine.BulkID
 	err := h.op(func(ctx context.Context, tx tenants.Tx) error {
 		var err error
@@ -67,7 +67,7 @@ func TestABulkTriesFailedRunsAgain(t *testing.T) {
 	h.work()
 	h.work()
 	id := h.failedRuns(60)
-	filter := engine.BulkFilter{Group: engine.GroupFailed, Pipeline: id, Cause: "Cause 0"}
+	filter := engine.Filter{Group: engine.GroupFailed, Pipeline: id, Cause: "Cause 0"}
 	var plan engine.BulkPlan
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
 		var err error
@@ -102,7 +102,7 @@ func TestABulkIsStopped(t *testing.T) {
 	stop := h.workUntilStopped()
 	h.failedRuns(400)
 	stop()
-	bulk, err := h.bulk(engine.BulkRetry, engine.BulkFilter{Group: engine.GroupFailed}, "form")
+	bulk, err := h.bulk(engine.BulkRetry, engine.Filter{Group: engine.GroupFailed}, "form")
 	require.NoError(t, err)
 	var working sync.WaitGroup
 	working.Go(func() { _, _ = h.engine.RunBulks(t.Context()) })
@@ -139,7 +139,7 @@ func TestABulkOfEachAction(t *testing.T) {
 		h.awaitWait(run, engine.WaitTime)
 	}
 	do := func(action engine.BulkAction, state engine.RunState, want int) {
-		bulk, err := h.bulk(action, engine.BulkFilter{Pipeline: id}, string(action))
+		bulk, err := h.bulk(action, engine.Filter{Pipeline: id}, string(action))
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return h.bulkNow(bulk).State == "done" }, 30*time.Second, 20*time.Millisecond)
 		require.Equal(t, want, h.bulkNow(bulk).Done, action)

@@ -243,8 +243,8 @@ func TestCaseS31OddTextBreaksNoList(t *testing.T) {
 		})
 	}
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
-		lines, err := engine.ListRuns(ctx, tx, engine.Filter{})
-		require.Len(t, lines, 4)
+		page, err := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 50)
+		require.Len(t, page.Lines, 4)
 		return err
 	})
 }

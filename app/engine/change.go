@@ -102,6 +102,7 @@ type abandoned struct {
 type endRun struct {
 	state   RunState
 	result  []byte
+	found   []pipeline.Found // what the result lets the run be found by
 	failure *Failure
 }
 

@@ -80,6 +80,7 @@ type sheet struct {
 	runs     runGuards
 	locked   runGuards // against all other branches
 	ends     runEnds
+	search   searchRows
 	guards   sliceGuards
 	leaving  sliceGuards
 	moves    stepMoves
@@ -101,6 +102,7 @@ type sheet struct {
 func (s *sheet) add(c *commitment) {
 	if end, ok := c.end(); ok {
 		s.ends.add(c.run, c.state, end, s.values.add(c.run, end.result))
+		s.search.add(c.run, end.found)
 	} else if c.cancels() {
 		s.locked.add(c.run, c.state)
 	} else {
@@ -159,6 +161,7 @@ func (s *sheet) queue(b *tenants.Batch) {
 	s.runs.queue(b, s.tenant, `FOR SHARE`)
 	s.locked.queue(b, s.tenant, `FOR NO KEY UPDATE`)
 	s.ends.queue(b, s.tenant)
+	s.search.queue(b, s.tenant)
 	s.guards.queue(b, s.tenant)
 	s.values.queue(b, s.tenant)
 	s.flow.queueRows(b, s.tenant, s.worker)

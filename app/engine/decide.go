@@ -297,6 +297,6 @@ func (d *decider) completeRun(stopped bool) error {
 		d.add(endRun{state: RunFailed, failure: failure})
 		return nil
 	}
-	d.add(endRun{state: RunCompleted, result: result})
+	d.add(endRun{state: RunCompleted, result: result, found: d.program.FoundInResult(result)})
 	return nil
 }

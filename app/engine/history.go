@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -106,17 +107,23 @@ func ValueOf(ctx context.Context, tx tenants.Tx, run RunID, digest Digest) (Cont
 // the page must not wait for one.
 const MaxCounted = 10_000
 
-// GroupSizes counts the runs in each group, "" for all of them, up to MaxCounted+1
-// each. The zero pipeline counts those of all pipelines, version 0 those of all versions.
-func GroupSizes(ctx context.Context, tx tenants.Tx, of pipeline.ID, version int) (map[Group]int, error) {
+// GroupSizes counts the runs of a filter in each group, "" for all of them, up to
+// MaxCounted+1 each, whatever group and value the filter itself names.
+func GroupSizes(ctx context.Context, tx tenants.Tx, filter Filter) (map[Group]int, error) {
 	sizes := map[Group]int{}
 	batch := &pgx.Batch{}
-	for group, condition := range groupConditions {
-		batch.Queue(`
-			SELECT count(*) FROM (
-				SELECT FROM runs r WHERE r.tenant_id = $1 AND r.created_at IS NOT NULL AND ($2::uuid IS NULL OR r.pipeline_id = $2)
-					AND ($4 = 0 OR r.version = $4) AND `+condition+` LIMIT $3
-			) counted`, tx.Tenant, of, MaxCounted+1, version).QueryRow(func(row pgx.Row) error {
+	filter.Find = ""
+	for group := range groupConditions {
+		filter.Group = group
+		c, err := filter.choose(tx)
+		if err != nil {
+			return nil, err
+		}
+		where := c.where()
+		if group == GroupOpen {
+			where = strings.Replace(where, groupConditions[group], countedOpen, 1)
+		}
+		batch.Queue(fmt.Sprintf(`SELECT count(*) FROM (SELECT FROM runs r WHERE %s LIMIT %d) counted`, where, MaxCounted+1), c.args...).QueryRow(func(row pgx.Row) error {
 			var n int
 			err := row.Scan(&n)
 			sizes[group] = n

@@ -110,11 +110,11 @@ func TestLinesSayHowRunsStand(t *testing.T) {
 		newest, err := engine.NewestRuns(ctx, tx)
 		require.NoError(t, err)
 		require.Equal(t, asked, newest[id].Run.ID)
-		sizes, err := engine.GroupSizes(ctx, tx, id, 0)
+		sizes, err := engine.GroupSizes(ctx, tx, engine.Filter{Pipeline: id})
 		require.NoError(t, err)
 		require.Equal(t, map[engine.Group]int{"": 1, engine.GroupOpen: 1, engine.GroupPerson: 1, engine.GroupCapped: 0, engine.GroupPaused: 0, engine.GroupQueued: 0,
 			engine.GroupFailed: 0, engine.GroupCompleted: 0, engine.GroupCancelled: 0}, sizes)
-		sizes, err = engine.GroupSizes(ctx, tx, tenants.NewID[pipeline.Pipeline](), 0)
+		sizes, err = engine.GroupSizes(ctx, tx, engine.Filter{Pipeline: tenants.NewID[pipeline.Pipeline]()})
 		require.Zero(t, sizes[""])
 		_, missing := engine.LineByID(ctx, tx, tenants.NewID[engine.Run]())
 		require.ErrorIs(t, missing, engine.ErrNoRun)

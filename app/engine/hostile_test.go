@@ -58,8 +58,8 @@ func TestCasesS29ToS33HostileAnswersGoThroughUnchanged(t *testing.T) {
 		require.NotContains(t, p.Run.Name, "\x00")
 	}
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
-		lines, err := engine.ListRuns(ctx, tx, engine.Filter{})
-		require.Len(t, lines, len(hostileValues))
+		page, err := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 50)
+		require.Len(t, page.Lines, len(hostileValues))
 		return err
 	})
 	h.requireSound()

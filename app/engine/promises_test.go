@@ -317,8 +317,8 @@ func TestPromise9NoTenantTouchesAnothersRun(t *testing.T) {
 		require.Error(t, h.db.InTx(t.Context(), other, touch), name)
 	}
 	require.NoError(t, h.db.InTx(t.Context(), other, func(ctx context.Context, tx tenants.Tx) error {
-		lines, err := engine.ListRuns(ctx, tx, engine.Filter{})
-		require.Empty(t, lines)
+		page, err := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 50)
+		require.Empty(t, page.Lines)
 		attempts, _ := engine.AttemptsOf(ctx, tx, step)
 		require.Empty(t, attempts)
 		return err

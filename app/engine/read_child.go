@@ -55,3 +55,29 @@ func AwaitedBelow(ctx context.Context, tx tenants.Tx, run RunID) (int, error) {
 	}
 	return n, nil
 }
+
+// mostBelow bounds how many runs below one are counted.
+const mostBelow = 1000
+
+// CountBelow counts the runs in the trees of those that no other run began, up to
+// mostBelow each. Runs with none below are left out.
+func CountBelow(ctx context.Context, tx tenants.Tx, lines []Line) (map[RunID]int, error) {
+	ids := make([]RunID, len(lines))
+	for i, line := range lines {
+		ids[i] = line.Run.ID
+	}
+	counts := map[RunID]int{}
+	rows, _ := tx.Query(ctx, `
+		SELECT g.id, b.n FROM unnest($2::uuid[]) AS g (id) CROSS JOIN LATERAL (
+			SELECT count(*) AS n FROM (SELECT FROM runs r WHERE r.tenant_id = $1 AND r.root_run = g.id LIMIT $3) counted) b
+		WHERE b.n > 0`, tx.Tenant, ids, mostBelow)
+	var id RunID
+	var n int
+	if _, err := pgx.ForEachRow(rows, []any{&id, &n}, func() error {
+		counts[id] = n
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("count the runs below others: %w", err)
+	}
+	return counts, nil
+}

@@ -68,10 +68,10 @@ func TestRunGoesThroughRejection(t *testing.T) {
 	require.Equal(t, []string{"sort", "size", "check", "route", "note"}, stepIDs(p))
 	require.JSONEq(t, `{"reason": "not ours"}`, h.value(p.Steps[4].Output))
 	h.in(func(ctx context.Context, tx tenants.Tx) error {
-		lines, err := engine.ListRuns(ctx, tx, engine.Filter{})
+		page, err := engine.ListRuns(ctx, tx, engine.Filter{}, engine.RunID{}, 50)
 		require.NoError(t, err)
-		require.Equal(t, review.OutcomeRejected, lines[0].Verdict, "a list must not show it like an approved run")
-		require.Equal(t, "rita@example.com", lines[0].VerdictBy)
+		require.Equal(t, review.OutcomeRejected, page.Lines[0].Verdict, "a list must not show it like an approved run")
+		require.Equal(t, "rita@example.com", page.Lines[0].VerdictBy)
 		return nil
 	})
 }

@@ -31,6 +31,7 @@ type startSheet struct {
 	endedAt          []*time.Time
 
 	values  valueRows
+	search  searchRows
 	born    []slice
 	again   []startedAgain
 	audits  []tenants.Entry
@@ -52,6 +53,7 @@ func (s *startSheet) add(one *starting, how entry) error {
 	s.samples, s.by, s.keys = append(s.samples, one.Sample), append(s.by, one.By), append(s.keys, one.Key)
 	s.failures, s.endedBy, s.endedAt = append(s.failures, how.failure.json()), append(s.endedBy, how.endedBy), append(s.endedAt, how.endedAt(s.tx.Now))
 	s.inputs = append(s.inputs, s.values.add(id, one.Input).bytes())
+	s.search.add(id, one.version.Program.FoundInInput(one.Input))
 	for _, file := range one.Files {
 		s.values.addAs(id, file.Type, file.Data)
 	}
@@ -88,6 +90,7 @@ func (s *startSheet) write(ctx context.Context) error {
 	}
 	s.queueRuns(batch, counts)
 	s.values.queue(batch, s.tx.Tenant)
+	s.search.queue(batch, s.tx.Tenant)
 	batch.QueuedQueries = append(batch.QueuedQueries, s.besides.QueuedQueries...)
 	queueSlices(batch, s.tx.Tenant, s.born)
 	for _, one := range s.again {

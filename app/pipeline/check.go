@@ -72,6 +72,7 @@ func (c *checker) document() {
 		c.blocks(nil, "run_cap", "The most a run may cost is below zero. Set it to 0 or more, or leave it empty.")
 	}
 	c.concurrency()
+	c.search()
 	c.fields(nil, "input", "Input", d.Input, nil)
 	c.slot(nil, slot{"run_name", "Name of each run", d.RunName, true}, onlyInput)
 	c.values(nil, "result", "The result", d.Result)

@@ -16,11 +16,15 @@ type Document struct {
 	Sample    *Sample `json:"sample,omitempty"`
 
 	Concurrency *Concurrency `json:"concurrency,omitempty"` // how many runs at once; nil: as many as come
+	Search      []string     `json:"search,omitempty"`      // fields that runs are found by, like "input.order_number"
 }
 
 // needs is the least number of rules that knows all that the document uses.
 func (d *Document) needs() int {
 	least := 1
+	if len(d.Search) > 0 {
+		least = 4
+	}
 	for _, n := range grow(d).all {
 		least = max(least, n.Step.needs())
 	}

@@ -62,5 +62,6 @@ const (
 // Semantics is the newest number of the rules by which documents run. Every number
 // that was ever published stays supported: 1 has the kinds that call outside, ask,
 // decide and compute, 2 also those that loop, run side by side, wait and stop, 3 those
-// that reach other systems and pipelines, and what is done about failures.
-const Semantics = 3
+// that reach other systems and pipelines, and what is done about failures, 4 the fields that
+// runs are found by.
+const Semantics = 4

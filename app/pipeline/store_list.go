@@ -35,3 +35,46 @@ func VersionLines(ctx context.Context, tx tenants.Tx, id ID, besides []int) ([]V
 	}
 	return lines, nil
 }
+
+// Named is a pipeline as choices show it.
+type Named struct {
+	ID   ID
+	Name string
+	Live int // the version that new runs take; 0 before the first is published
+}
+
+// Names lists all pipelines of the tenant, by name.
+func Names(ctx context.Context, tx tenants.Tx) ([]Named, error) {
+	rows, _ := tx.Query(ctx, `SELECT id, name, coalesce(live_version, 0) FROM pipelines WHERE tenant_id = $1 ORDER BY name, id`, tx.Tenant)
+	names, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Named])
+	if err != nil {
+		return nil, fmt.Errorf("list the names of pipelines: %w", err)
+	}
+	return names, nil
+}
+
+// mostSearchFields bounds how many fields are offered to find runs by.
+const mostSearchFields = 40
+
+// SearchFieldsOf lists what the runs of the live versions of some pipelines are found by,
+// each field once.
+func SearchFieldsOf(ctx context.Context, tx tenants.Tx, of []Named) ([]SearchField, error) {
+	var fields []SearchField
+	known := map[string]bool{}
+	for _, one := range of {
+		if one.Live == 0 {
+			continue
+		}
+		version, err := VersionByNumber(ctx, tx, one.ID, one.Live)
+		if err != nil {
+			return nil, err
+		}
+		for _, field := range version.Document.SearchFields() {
+			if !known[field.Name] && len(fields) < mostSearchFields {
+				known[field.Name] = true
+				fields = append(fields, field)
+			}
+		}
+	}
+	return fields, nil
+}

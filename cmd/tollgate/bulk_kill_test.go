@@ -47,7 +47,7 @@ func TestKillHalfWayThroughABulk(t *testing.T) {
 	require.NoError(t, err)
 	f.in(func(ctx context.Context, tx tenants.Tx) error {
 		by := tenants.Membership{User: tenants.User{ID: f.owner, Name: "Ana"}}
-		_, err := f.rooms.engine.StartBulk(ctx, tx, engine.BulkRetry, engine.BulkFilter{Group: engine.GroupFailed, Class: "mail_refused"}, by, "", "form")
+		_, err := f.rooms.engine.StartBulk(ctx, tx, engine.BulkRetry, engine.Filter{Group: engine.GroupFailed, Class: "mail_refused"}, by, "", "form")
 		return err
 	})
 	began := time.Now()
