@@ -75,7 +75,7 @@ func Call(ctx context.Context, registry *Registry, req Request) (Answer, error) 
 	if err := req.check(); err != nil {
 		return Answer{}, err
 	}
-	provider, id, err := registry.Provider(req.Model)
+	provider, id, err := registry.route(req)
 	if err != nil {
 		return Answer{}, err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/openai/openai-go/v3/packages/ssestream"
+
 	"tollgate/app/llm/fields"
 	"tollgate/app/outbound"
 )
@@ -110,6 +112,19 @@ type stream[T any] interface {
 	Current() T
 	Err() error
 	Close() error
+}
+
+// sseStream is a stream of bare data events, as OpenAI's library reads it; errors among
+// them come through as the provider sent them.
+type sseStream[T any] struct{ *ssestream.Stream[T] }
+
+// Err implements stream.
+func (s sseStream[T]) Err() error {
+	err := s.Stream.Err()
+	if event := new(ssestream.StreamError); errors.As(err, &event) {
+		return &eventError{data: event.Event.Data}
+	}
+	return err
 }
 
 // run reads a call's stream and judges what came.

@@ -148,20 +148,26 @@ func TestInputBound(t *testing.T) {
 	for name, change := range map[string]func(*llm.Config){
 		"schema mode": nil, "by instruction": func(cfg *llm.Config) { cfg.NoSchemaMode = true },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, change)
-			for _, text := range []string{"a", strings.Repeat("word ", 1000), "日本語 😀", strings.Repeat("\xff", 700), "\x00\x01<&>\u2028", strings.Repeat("\xed\xa0\xbd", 50)} {
-				for _, answer := range []*llm.Schema{nil, everyShape(), wide(40)} {
-					req := ask()
-					req.Instructions, req.Prompt, req.Answer, req.MaxTokens = text, text, answer, 100_000
-					usage := b.fault(t, req, fakellm.Turn{Dense: true, Blank: true}).Usage
-					require.False(t, usage.Estimated)
-					require.Greater(t, usage.Input, int64(2*len(text)))
-					require.LessOrEqual(t, usage.Input, llm.InputBound(req), "%q", text[:1])
-				}
-			}
-		})
+		for format := range providers {
+			t.Run(format+", "+name, func(t *testing.T) {
+				t.Parallel()
+				testInputBound(t, setupAs(t, format, change))
+			})
+		}
+	}
+}
+
+func testInputBound(t *testing.T, b *bundle) {
+	t.Helper()
+	for _, text := range []string{"a", strings.Repeat("word ", 1000), "日本語 😀", strings.Repeat("\xff", 700), "\x00\x01<&>\u2028", strings.Repeat("\xed\xa0\xbd", 50)} {
+		for _, answer := range []*llm.Schema{nil, everyShape(), wide(40)} {
+			req := ask()
+			req.Instructions, req.Prompt, req.Answer, req.MaxTokens = text, text, answer, 100_000
+			usage := b.fault(t, req, fakellm.Turn{Dense: true, Blank: true}).Usage
+			require.False(t, usage.Estimated)
+			require.Greater(t, usage.Input, int64(2*len(text)))
+			require.LessOrEqual(t, usage.Input, llm.InputBound(req), "%q", text[:1])
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func (o *OpenAI) Call(ctx context.Context, req Request) (Answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.cfg.Timeout)
 	defer cancel()
-	return run(ctx, x, openAIStream{o.chat.NewStreaming(ctx, o.params(req), o.options(x)...)}, addOpenAI)
+	return run(ctx, x, sseStream[openai.ChatCompletionChunk]{o.chat.NewStreaming(ctx, o.params(req), o.options(x)...)}, addOpenAI)
 }
 
 // params is the request body. max tokens, and usage at the end of the stream, are

@@ -2,10 +2,8 @@ package llm
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
 // openAIDialect is how OpenAI, and servers that speak its format, answer.
@@ -112,18 +110,4 @@ func rawOpenAI(t *transcript, text, refusal string) any {
 		whole["usage"] = t.figures()
 	}
 	return whole
-}
-
-// openAIStream lets errors inside a stream through as the provider sent them.
-type openAIStream struct {
-	*ssestream.Stream[openai.ChatCompletionChunk]
-}
-
-// Err implements stream.
-func (s openAIStream) Err() error {
-	err := s.Stream.Err()
-	if event := new(ssestream.StreamError); errors.As(err, &event) {
-		return &eventError{data: event.Event.Data}
-	}
-	return err
 }

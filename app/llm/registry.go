@@ -106,6 +106,16 @@ func (r *Registry) Provider(model string) (Provider, string, error) {
 	return r.providers[prefix], id, nil
 }
 
+// route finds who answers a request. A workspace's own server may have models that
+// nobody here has heard of; its price list says what they cost.
+func (r *Registry) route(req Request) (Provider, string, error) {
+	prefix, id, _ := strings.Cut(req.Model, "/")
+	if provider := r.providers[prefix]; provider != nil && req.Credential.BaseURL != "" && id != "" && len(id) <= 200 {
+		return provider, id, nil
+	}
+	return r.Provider(req.Model)
+}
+
 // Model returns the facts of a listed model.
 func (r *Registry) Model(id string) (Model, bool) {
 	at, ok := r.known[id]

@@ -41,6 +41,10 @@ func TestCredential(t *testing.T) {
 	_, err = b.call(t, req)
 	require.NoError(t, err)
 	require.Empty(t, other.Seen()[1].Authorization, "the configured key must not travel to an address of a workspace")
+	req.Model = "openai/house-model-7"
+	_, err = b.call(t, req)
+	require.NoError(t, err, "a server of one's own has models of its own")
+	require.Equal(t, "house-model-7", other.Seen()[2].Model)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", req, req, req.Credential), "sk-own")
 }
 

@@ -41,10 +41,8 @@ func readUsage(raw []byte) (Usage, bool) {
 	if w.CompletionPart != nil {
 		reasoning = value(w.CompletionPart.Reasoning)
 	}
-	for _, n := range []int64{prompt, completion, cached, written, reasoning, value(w.Total)} {
-		if n < 0 || n > maxCount {
-			return Usage{}, false
-		}
+	if !counts(prompt, completion, cached, written, reasoning, value(w.Total)) {
+		return Usage{}, false
 	}
 	cacheBeside := cached+written > prompt
 	thoughtsBeside := reasoning > completion
@@ -88,6 +86,16 @@ func reconcile(u Usage, total *int64) Usage {
 	u.Estimated = true
 	u.Output += max(0, *total-u.Total())
 	return u
+}
+
+// counts tells whether figures can be counts of tokens.
+func counts(figures ...int64) bool {
+	for _, n := range figures {
+		if n < 0 || n > maxCount {
+			return false
+		}
+	}
+	return true
 }
 
 func value(n *int64) int64 {

@@ -94,3 +94,73 @@ func TestReadUsageAddsUp(t *testing.T) {
 		}
 	}
 }
+
+// TestReadAnthropicUsage: the cache's figures stand beside the input, thinking is part of
+// the output, and writes of an hour are apart from those of minutes.
+func TestReadAnthropicUsage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, raw string
+		want      Usage
+	}{
+		{"plain", `{"input_tokens":10,"output_tokens":4}`, Usage{Input: 10, Output: 4}},
+		{"zeros are figures", `{"input_tokens":0,"output_tokens":0,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}`, Usage{}},
+		{"nulls", `{"input_tokens":10,"output_tokens":4,"cache_read_input_tokens":null,"cache_creation_input_tokens":null,"cache_creation":null,"output_tokens_details":null}`, Usage{Input: 10, Output: 4}},
+		{"read", `{"input_tokens":3,"output_tokens":4,"cache_read_input_tokens":7}`, Usage{Input: 3, CacheRead: 7, Output: 4}},
+		{"written, no parts", `{"input_tokens":3,"output_tokens":4,"cache_creation_input_tokens":7}`, Usage{Input: 3, CacheWrite: 7, Output: 4}},
+		{"written for minutes", `{"input_tokens":3,"output_tokens":4,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":7,"ephemeral_1h_input_tokens":0}}`, Usage{Input: 3, CacheWrite: 7, Output: 4}},
+		{"written for an hour", `{"input_tokens":3,"output_tokens":4,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":7}}`, Usage{Input: 3, CacheWriteLong: 7, Output: 4}},
+		{"both", `{"input_tokens":3,"output_tokens":4,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}`, Usage{Input: 3, CacheWrite: 5, CacheWriteLong: 2, Output: 4}},
+		{"parts without the whole", `{"input_tokens":3,"output_tokens":4,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}`, Usage{Input: 3, CacheWrite: 5, CacheWriteLong: 2, Output: 4}},
+		{"parts below the whole", `{"input_tokens":3,"output_tokens":4,"cache_creation_input_tokens":9,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}`, Usage{Input: 3, CacheWrite: 5, CacheWriteLong: 4, Output: 4, Estimated: true}},
+		{"parts above the whole", `{"input_tokens":3,"output_tokens":4,"cache_creation_input_tokens":1,"cache_creation":{"ephemeral_5m_input_tokens":5,"ephemeral_1h_input_tokens":2}}`, Usage{Input: 3, CacheWrite: 5, CacheWriteLong: 2, Output: 4, Estimated: true}},
+		{"thinking inside", `{"input_tokens":10,"output_tokens":9,"output_tokens_details":{"thinking_tokens":6}}`, Usage{Input: 10, Output: 3, Reasoning: 6}},
+		{"only thinking", `{"input_tokens":10,"output_tokens":9,"output_tokens_details":{"thinking_tokens":9}}`, Usage{Input: 10, Reasoning: 9}},
+		{"thinking above the output", `{"input_tokens":10,"output_tokens":4,"output_tokens_details":{"thinking_tokens":6}}`, Usage{Input: 10, Reasoning: 6, Estimated: true}},
+	}
+	for _, test := range tests {
+		got, ok := readAnthropicUsage([]byte(test.raw))
+		require.True(t, ok, test.name)
+		require.Equal(t, test.want, got, test.name)
+	}
+	for _, raw := range []string{``, `null`, `{}`, `{"input_tokens":1}`, `{"output_tokens":1}`, `{"input_tokens":-1,"output_tokens":1}`,
+		`{"input_tokens":1,"output_tokens":1,"cache_read_input_tokens":-1}`, `{"input_tokens":1,"output_tokens":1,"cache_creation":{"ephemeral_1h_input_tokens":-4}}`,
+		`{"input_tokens":"1","output_tokens":1}`, `{"input_tokens":1.5,"output_tokens":1}`, `{"input_tokens":1e30,"output_tokens":1}`} {
+		_, ok := readAnthropicUsage([]byte(raw))
+		require.False(t, ok, raw)
+	}
+}
+
+// TestReadGeminiUsage: the cache's figure is part of the prompt, thoughts stand beside
+// the answer, and what is zero is left out.
+func TestReadGeminiUsage(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, raw string
+		want      Usage
+	}{
+		{"plain", `{"promptTokenCount":10,"candidatesTokenCount":4,"totalTokenCount":14}`, Usage{Input: 10, Output: 4}},
+		{"no total", `{"promptTokenCount":10,"candidatesTokenCount":4}`, Usage{Input: 10, Output: 4}},
+		{"nothing written", `{"promptTokenCount":10,"totalTokenCount":10}`, Usage{Input: 10}},
+		{"cached", `{"promptTokenCount":10,"candidatesTokenCount":4,"cachedContentTokenCount":7,"totalTokenCount":14}`, Usage{Input: 3, CacheRead: 7, Output: 4}},
+		{"all cached", `{"promptTokenCount":10,"candidatesTokenCount":4,"cachedContentTokenCount":10,"totalTokenCount":14}`, Usage{CacheRead: 10, Output: 4}},
+		{"cached beside", `{"promptTokenCount":5,"candidatesTokenCount":4,"cachedContentTokenCount":10,"totalTokenCount":19}`, Usage{Input: 5, CacheRead: 10, Output: 4}},
+		{"thoughts beside", `{"promptTokenCount":10,"candidatesTokenCount":4,"thoughtsTokenCount":6,"totalTokenCount":20}`, Usage{Input: 10, Output: 4, Reasoning: 6}},
+		{"thoughts inside, as the total says", `{"promptTokenCount":10,"candidatesTokenCount":9,"thoughtsTokenCount":6,"totalTokenCount":19}`, Usage{Input: 10, Output: 3, Reasoning: 6}},
+		{"only thoughts", `{"promptTokenCount":10,"thoughtsTokenCount":6,"totalTokenCount":16}`, Usage{Input: 10, Reasoning: 6}},
+		{"tools", `{"promptTokenCount":10,"candidatesTokenCount":4,"toolUsePromptTokenCount":5,"totalTokenCount":19}`, Usage{Input: 15, Output: 4}},
+		{"all", `{"promptTokenCount":10,"candidatesTokenCount":4,"cachedContentTokenCount":3,"thoughtsTokenCount":6,"toolUsePromptTokenCount":5,"totalTokenCount":25}`, Usage{Input: 12, CacheRead: 3, Output: 4, Reasoning: 6}},
+		{"total above", `{"promptTokenCount":10,"candidatesTokenCount":4,"totalTokenCount":20}`, Usage{Input: 10, Output: 10, Estimated: true}},
+		{"total below", `{"promptTokenCount":10,"candidatesTokenCount":4,"totalTokenCount":3}`, Usage{Input: 10, Output: 4, Estimated: true}},
+	}
+	for _, test := range tests {
+		got, ok := readGeminiUsage([]byte(test.raw))
+		require.True(t, ok, test.name)
+		require.Equal(t, test.want, got, test.name)
+	}
+	for _, raw := range []string{``, `null`, `{}`, `{"promptTokenCount":1}`, `{"totalTokenCount":1}`, `{"promptTokenCount":-1,"totalTokenCount":1}`,
+		`{"promptTokenCount":1,"totalTokenCount":1,"thoughtsTokenCount":-2}`, `{"promptTokenCount":1,"totalTokenCount":1e30}`, `{"promptTokenCount":"1","totalTokenCount":1}`} {
+		_, ok := readGeminiUsage([]byte(raw))
+		require.False(t, ok, raw)
+	}
+}

@@ -15,26 +15,24 @@ import (
 
 // Config is all that comes from the environment. Every problem names its variable.
 type Config struct {
-	DatabaseURL         string        // DATABASE_URL
-	SystemDatabaseURL   string        // TOLLGATE_SYSTEM_DATABASE_URL: login of the system role; empty means DATABASE_URL
-	OwnerDatabaseURL    string        // TOLLGATE_OWNER_DATABASE_URL: login that migrates; empty means DATABASE_URL
-	Secret              []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
-	EarlierSecrets      [][]byte      // TOLLGATE_SECRET_OLD: what TOLLGATE_SECRET was before, apart by commas, until tollgate rewrap has run
-	Addr                string        // TOLLGATE_ADDR: where to listen; default :8080
-	BaseURL             string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
-	ClientIP            string        // TOLLGATE_CLIENT_IP: the header in which the proxy in front gives the browser's address, such as Fly-Client-IP
-	SMTPURL             string        // TOLLGATE_SMTP_URL: smtp://user:password@host:port
-	MailFrom            string        // TOLLGATE_MAIL_FROM: the address that mails come from
-	OpenAIKey           string        // OPENAI_API_KEY
-	OpenAIBaseURL       string        // OPENAI_BASE_URL: of a server that speaks OpenAI's format
-	OpenAIModels        []string      // OPENAI_MODELS: model ids, apart by commas; default those with a known price
-	OpenAIOldTokenLimit bool          // OPENAI_OLD_TOKEN_LIMIT: yes for a server that knows max_tokens only; default no
-	OpenAINoSchema      bool          // OPENAI_NO_SCHEMA: yes for a server that takes no JSON schema; the fields are then asked for in words; default no
-	RateLimits          rateLimits    // TOLLGATE_RATE_LIMITS: how fast the keys above are used, such as openai=500/60000,openai/gpt-5.6-terra=100/20000: calls and tokens a minute of each model, 0 for no limit; default no limits
-	Operators           []string      // TOLLGATE_OPERATORS: e-mail addresses of those who run the installation and may see its page, apart by commas; default nobody
-	OutboundAllow       []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
-	Slices              int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
-	Drain               time.Duration // TOLLGATE_DRAIN: how long calls under way may go on after a stop; default 60s
+	DatabaseURL       string        // DATABASE_URL
+	SystemDatabaseURL string        // TOLLGATE_SYSTEM_DATABASE_URL: login of the system role; empty means DATABASE_URL
+	OwnerDatabaseURL  string        // TOLLGATE_OWNER_DATABASE_URL: login that migrates; empty means DATABASE_URL
+	Secret            []byte        // TOLLGATE_SECRET: 64 hexadecimal digits, from which links and codes are derived
+	EarlierSecrets    [][]byte      // TOLLGATE_SECRET_OLD: what TOLLGATE_SECRET was before, apart by commas, until tollgate rewrap has run
+	Addr              string        // TOLLGATE_ADDR: where to listen; default :8080
+	BaseURL           string        // TOLLGATE_BASE_URL: as people reach the pages, such as https://tollgate.example.com
+	ClientIP          string        // TOLLGATE_CLIENT_IP: the header in which the proxy in front gives the browser's address, such as Fly-Client-IP
+	SMTPURL           string        // TOLLGATE_SMTP_URL: smtp://user:password@host:port
+	MailFrom          string        // TOLLGATE_MAIL_FROM: the address that mails come from
+	OpenAI            provider      // OPENAI_API_KEY and so on
+	Anthropic         provider      // ANTHROPIC_API_KEY and so on
+	Gemini            provider      // GEMINI_API_KEY and so on
+	RateLimits        rateLimits    // TOLLGATE_RATE_LIMITS: how fast the keys above are used, such as openai=500/60000,openai/gpt-5.6-terra=100/20000: calls and tokens a minute of each model, 0 for no limit; default no limits
+	Operators         []string      // TOLLGATE_OPERATORS: e-mail addresses of those who run the installation and may see its page, apart by commas; default nobody
+	OutboundAllow     []string      // TOLLGATE_OUTBOUND_ALLOW: private host:port that may be called, apart by commas
+	Slices            int           // TOLLGATE_SLICES: branches of runs driven at once; default 100
+	Drain             time.Duration // TOLLGATE_DRAIN: how long calls under way may go on after a stop; default 60s
 }
 
 // load reads the environment and checks each variable by itself. Which of them are
@@ -49,9 +47,6 @@ func load(getenv func(string) string) (Config, error) {
 		ClientIP:          getenv("TOLLGATE_CLIENT_IP"),
 		SMTPURL:           getenv("TOLLGATE_SMTP_URL"),
 		MailFrom:          getenv("TOLLGATE_MAIL_FROM"),
-		OpenAIKey:         getenv("OPENAI_API_KEY"),
-		OpenAIBaseURL:     getenv("OPENAI_BASE_URL"),
-		OpenAIModels:      list(getenv("OPENAI_MODELS")),
 		OutboundAllow:     list(getenv("TOLLGATE_OUTBOUND_ALLOW")),
 	}
 	var problems []error
@@ -72,10 +67,11 @@ func load(getenv func(string) string) (Config, error) {
 	note("TOLLGATE_SLICES", err)
 	c.Drain, err = pause(getenv("TOLLGATE_DRAIN"))
 	note("TOLLGATE_DRAIN", err)
-	c.OpenAIOldTokenLimit, err = yes(getenv("OPENAI_OLD_TOKEN_LIMIT"))
+	c.OpenAI = readProvider("OPENAI", getenv, note)
+	c.OpenAI.oldTokenLimit, err = yes(getenv("OPENAI_OLD_TOKEN_LIMIT"))
 	note("OPENAI_OLD_TOKEN_LIMIT", err)
-	c.OpenAINoSchema, err = yes(getenv("OPENAI_NO_SCHEMA"))
-	note("OPENAI_NO_SCHEMA", err)
+	c.Anthropic = readProvider("ANTHROPIC", getenv, note)
+	c.Gemini = readProvider("GEMINI", getenv, note)
 	c.Operators, err = addresses(getenv("TOLLGATE_OPERATORS"))
 	note("TOLLGATE_OPERATORS", err)
 	c.RateLimits, err = rateLimitsFrom(getenv("TOLLGATE_RATE_LIMITS"))
@@ -111,7 +107,8 @@ func (c *Config) forServing() error {
 func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("addr", c.Addr), slog.String("base_url", c.BaseURL), slog.Int("slices", c.Slices),
-		slog.Duration("drain", c.Drain), slog.Bool("smtp", c.SMTPURL != ""), slog.Bool("openai", c.OpenAIKey != "" || c.OpenAIBaseURL != ""),
+		slog.Duration("drain", c.Drain), slog.Bool("smtp", c.SMTPURL != ""), slog.Bool("openai", c.OpenAI.set()),
+		slog.Bool("anthropic", c.Anthropic.set()), slog.Bool("gemini", c.Gemini.set()),
 	)
 }
 

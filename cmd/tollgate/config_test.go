@@ -11,8 +11,10 @@ import (
 func TestSwitchesOfTheModelServerAreYesOrNo(t *testing.T) {
 	t.Parallel()
 	switches := map[string]func(Config) bool{
-		"OPENAI_OLD_TOKEN_LIMIT": func(c Config) bool { return c.OpenAIOldTokenLimit },
-		"OPENAI_NO_SCHEMA":       func(c Config) bool { return c.OpenAINoSchema },
+		"OPENAI_OLD_TOKEN_LIMIT": func(c Config) bool { return c.OpenAI.oldTokenLimit },
+		"OPENAI_NO_SCHEMA":       func(c Config) bool { return c.OpenAI.noSchema },
+		"ANTHROPIC_NO_SCHEMA":    func(c Config) bool { return c.Anthropic.noSchema },
+		"GEMINI_NO_SCHEMA":       func(c Config) bool { return c.Gemini.noSchema },
 	}
 	for variable, set := range switches {
 		only := func(value string) func(string) string {

@@ -141,6 +141,9 @@ func mailHost(from string) string {
 func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
 	var models []web.Model
 	for _, model := range r.models {
+		if model.OwnKeyOnly {
+			continue
+		}
 		models = append(models, web.Model{ID: model.ID, Name: model.Name, Practice: model.Practice})
 	}
 	operators := config.Operators

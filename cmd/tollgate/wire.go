@@ -98,34 +98,6 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	}, nil
 }
 
-// models are the practice model and, where a key or a server is set up, OpenAI's or
-// those of a server that speaks its format.
-func models(s settings) (*llm.Registry, error) {
-	entries := []llm.Entry{llm.PracticeEntry(s.practice)}
-	if s.config.OpenAIKey != "" || s.config.OpenAIBaseURL != "" {
-		client, err := llm.NewHTTP(s.config.OutboundAllow...)
-		if err != nil {
-			return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
-		}
-		provider, err := llm.NewOpenAI(llm.Config{
-			BaseURL: s.config.OpenAIBaseURL, Key: llm.FixedKey(s.config.OpenAIKey), HTTP: client,
-			OldTokenLimit: s.config.OpenAIOldTokenLimit, NoSchemaMode: s.config.OpenAINoSchema,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("OPENAI_BASE_URL: %w", err)
-		}
-		ids := s.config.OpenAIModels
-		if len(ids) == 0 {
-			ids = defaultOpenAIModels
-		}
-		entries = append(entries, llm.OpenAIEntry("openai", provider, ids...))
-	}
-	return llm.NewRegistry(entries...)
-}
-
-// defaultOpenAIModels are those whose price is shipped in full.
-var defaultOpenAIModels = []string{"gpt-5.6-terra"}
-
 // startWork begins to drive runs and send mail.
 func (r *rooms) startWork(ctx context.Context, slices int, drain time.Duration) (*engine.Worker, *jobs.Process, error) {
 	host, err := os.Hostname()

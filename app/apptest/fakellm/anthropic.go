@@ -180,15 +180,15 @@ func (e *anthropicWriter) end(finish string, usage json.RawMessage) {
 	if e.block {
 		e.event("content_block_stop", `{"type":"content_block_stop","index":0}`)
 	}
-	if e.r.turn.UsageCut {
-		panic(http.ErrAbortHandler)
-	}
 	tail := ""
-	if usage != nil {
+	if usage != nil && !e.r.turn.UsageCut {
 		tail = `,"usage":` + string(usage)
 	}
 	if finish != "" || usage != nil {
 		e.event("message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%s,"stop_sequence":null}%s}`, encode(orNull(finish)), tail))
+	}
+	if e.r.turn.UsageCut {
+		panic(http.ErrAbortHandler)
 	}
 }
 

@@ -170,6 +170,7 @@ func (e *geminiWriter) piece(quoted string) {
 
 func (e *geminiWriter) end(finish string, usage json.RawMessage) {
 	if e.r.turn.UsageCut {
+		e.data(string(encode(e.r.chunk("", finish, nil))))
 		panic(http.ErrAbortHandler)
 	}
 	if finish != "" || usage != nil {

@@ -4,14 +4,32 @@ import "bytes"
 
 // JSON renders the schema as a JSON Schema object, fields in order. Optional
 // fields are not in "required" and allow null.
-func (s *Schema) JSON() []byte { return s.render(false) }
+func (s *Schema) JSON() []byte { return s.render(schemaWriter{nulls: true}) }
 
 // StrictJSON renders the schema for structured output: providers that enforce a
 // schema want every field in "required" and let an optional one be null.
-func (s *Schema) StrictJSON() []byte { return s.render(true) }
+func (s *Schema) StrictJSON() []byte { return s.render(schemaWriter{strict: true, nulls: true}) }
 
-func (s *Schema) render(strict bool) []byte {
-	w := schemaWriter{strict: strict}
+// PlainJSON renders the schema without lists of types and without null, which not every
+// provider takes: an optional field is one that may be left out.
+func (s *Schema) PlainJSON() []byte { return s.render(schemaWriter{}) }
+
+// Optionals counts the optional fields over all records.
+func (s *Schema) Optionals() int {
+	n := 0
+	if s.Item != nil {
+		n = s.Item.Optionals()
+	}
+	for i := range s.Fields {
+		if s.Fields[i].Optional {
+			n++
+		}
+		n += s.Fields[i].Schema.Optionals()
+	}
+	return n
+}
+
+func (s *Schema) render(w schemaWriter) []byte {
 	w.schema(s, false)
 	return w.buf.Bytes()
 }
@@ -20,7 +38,8 @@ func (s *Schema) render(strict bool) []byte {
 // that changes from call to call is never served from a provider's cache.
 type schemaWriter struct {
 	buf    bytes.Buffer
-	strict bool
+	strict bool // every field is required
+	nulls  bool // an optional field may be null
 }
 
 func (w *schemaWriter) schema(s *Schema, nullable bool) {
@@ -89,7 +108,7 @@ func (w *schemaWriter) fields(fields []Field) {
 		field := &fields[i]
 		w.buf.Write(quote(field.Name))
 		w.buf.WriteByte(':')
-		w.schema(&field.Schema, field.Optional)
+		w.schema(&field.Schema, field.Optional && w.nulls)
 		if w.strict || !field.Optional {
 			required = append(required, field.Name)
 		}
