@@ -73,10 +73,22 @@ func request(input engine.AIInput, key string) llm.Request {
 	if len(input.Models) > 0 {
 		r.Model = input.Models[0]
 	}
+	r.Cache = cacheIsPriced(r.Model)
 	if len(input.Answer) > 0 {
 		r.Answer = &llm.Schema{Shape: llm.ShapeRecord, Fields: schemaFields(input.Answer)}
 	}
 	return r
+}
+
+// cacheIsPriced tells whether it is known what writing into the provider's cache costs.
+// Where it is not, nothing is marked to be kept there.
+func cacheIsPriced(model string) bool {
+	price, err := ledger.PriceAt(model, time.Now())
+	if err != nil {
+		return false
+	}
+	_, known := price.CacheWrite.Micros()
+	return known
 }
 
 // output is what formulas read: the asked fields, or the text.

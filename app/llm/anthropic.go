@@ -65,7 +65,7 @@ func (a *Anthropic) params(req Request) anthropic.MessageNewParams {
 	}
 	if instructions != "" {
 		block := anthropic.TextBlockParam{Text: instructions}
-		if len(instructions) >= cacheFrom {
+		if req.Cache && len(instructions) >= cacheFrom {
 			block.CacheControl = anthropic.NewCacheControlEphemeralParam()
 		}
 		params.System = []anthropic.TextBlockParam{block}

@@ -38,6 +38,10 @@ type Request struct {
 	// Files are images and documents that the model shall look at, beside Prompt.
 	// Only models with TakesFiles are given any.
 	Files []File
+	// Cache asks the provider to keep the instructions for the next calls where that is
+	// not done by itself. Writing them there costs extra, so whoever asks must know
+	// the price of it.
+	Cache bool
 	// Credential is the key to call with; the zero value means the provider's own
 	// configured key.
 	Credential Credential

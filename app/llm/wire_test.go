@@ -47,6 +47,7 @@ func TestSameBytes(t *testing.T) {
 	everyFormat(t, func(t *testing.T, b *bundle) {
 		for _, prompt := range []string{"first", "second, and longer"} {
 			req := askFields()
+			req.Cache = true
 			req.Prompt, req.Instructions = prompt, strings.Repeat("Be brief. ", 1000)
 			_, err := b.call(t, req)
 			require.NoError(t, err)
@@ -56,9 +57,14 @@ func TestSameBytes(t *testing.T) {
 		require.Equal(t, seen[0].Schema, seen[1].Schema)
 		marks := map[string]int{"anthropic": 1}[b.format]
 		require.Equal(t, marks, seen[0].CacheMarks)
-		_, err := b.call(t, ask())
-		require.NoError(t, err)
-		require.Zero(t, b.server.Seen()[2].CacheMarks, "short instructions are never cached, and marking them costs")
+		short, unpriced := askFields(), askFields()
+		short.Cache, unpriced.Instructions = true, strings.Repeat("Be brief. ", 1000)
+		for _, req := range []llm.Request{short, unpriced} {
+			_, err := b.call(t, req)
+			require.NoError(t, err)
+		}
+		require.Zero(t, b.server.Seen()[2].CacheMarks, "short instructions are never cached")
+		require.Zero(t, b.server.Seen()[3].CacheMarks, "writing the cache costs, and nobody knows how much")
 	})
 }
 
