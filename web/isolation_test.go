@@ -12,6 +12,7 @@ import (
 
 	"tollgate/app/engine"
 	"tollgate/app/review"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -45,6 +46,11 @@ func things(s *site, in workspace) map[string]string {
 		secret, secretErr := tenants.AddSecret(ctx, tx, s.web.vault, tenants.NewSecretValue{Name: "Secret plan", Value: "secret topic"}, in.people[tenants.Owner])
 		require.NoError(s.t, secretErr)
 		found["secret"] = secret.String()
+		found["place"] = "pipeline-" + id.String()
+		change := ledger.Change{Cap: &ledger.CapChange{Place: ledger.OfPipeline(ledger.PipelineID(id)), Funds: ledger.Real}}
+		request, requestErr := ledger.Ask(ctx, tx, change, "secret topic", in.ID.String(), in.people[tenants.Builder])
+		require.NoError(s.t, requestErr)
+		found["request"] = request.String()
 		found["callback"] = strings.TrimPrefix(s.engine.Callbacks.Address(in.ID, run.ID, engine.StepRunID{}, "ask"), siteURL+engine.CallbackPath)
 		return err
 	})

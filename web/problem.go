@@ -129,6 +129,13 @@ var problems = []struct {
 	{mail.ErrBusy, problem{status: http.StatusConflict, heading: "This mail is on its way", sentence: "It is being sent right now. Look again in a moment."}},
 
 	{ledger.ErrBadCap, problem{status: http.StatusUnprocessableEntity, heading: "This cap cannot be set", sentence: "Write an amount in dollars, such as 50 or 12.50."}},
+	{ledger.ErrNoRequest, problem{status: http.StatusNotFound, heading: "There is no such request",
+		sentence: "The address may be mistyped. What waits for a decision stands among the caps."}},
+	{ledger.ErrNotAsking, problem{status: http.StatusConflict, heading: "This is decided already", sentence: "Nothing was changed. Load the page again to see what became of it."}},
+	{ledger.ErrSamePerson, problem{status: http.StatusForbidden, heading: "A second person must confirm this",
+		sentence: "You agreed already. Somebody else who may change spend caps confirms it."}},
+	{ledger.ErrNoSecond, problem{status: http.StatusConflict, heading: "Nobody else may confirm this",
+		sentence: "It is above the amount from which two people are needed, and you are the only one here who may change spend caps. Add another owner, admin or finance member, or change the rule."}},
 	{ledger.ErrUnknownPrice, problem{status: http.StatusConflict, heading: "The price of this model is not known",
 		sentence: "Without a price we cannot keep to a cap, so the model is not called. Choose another model."}},
 

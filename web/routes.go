@@ -41,6 +41,17 @@ func (s *Server) routes() []route {
 		// What AI costs.
 		get(workspacePath+"/usage", "usage.show", may(tenants.SeeMoney), s.usagePage),
 		get(workspacePath+"/usage/csv", "usage.download", may(tenants.SeeMoney), s.usageCSV),
+		get(workspacePath+"/caps", "cap.list", may(tenants.SeeMoney), s.capsPage),
+		get(workspacePath+"/caps/:place", "cap.show", may(tenants.SeeMoney), s.capPage),
+		post(workspacePath+"/caps/:place", "cap.set", may(tenants.SetCaps), s.setCap),
+		post(workspacePath+"/caps/:place/ask", "cap.ask", may(tenants.StartRuns), s.askCap),
+		post(workspacePath+"/caps/:place/go-on", "cap.go_on", may(tenants.SetCaps), s.letGoOn),
+		get(workspacePath+"/settings/money", "money_rules.show", may(tenants.SeeMoney), s.rulesPage),
+		post(workspacePath+"/settings/money", "money_rules.set", may(tenants.SetCaps), s.setRules),
+		get(workspacePath+"/money/:request", "money_request.show", may(tenants.SeeMoney), s.requestPage),
+		post(workspacePath+"/money/:request/grant", "money_request.grant", may(tenants.SetCaps), s.grantRequest),
+		post(workspacePath+"/money/:request/decline", "money_request.decline", may(tenants.SetCaps), s.declineRequest),
+		post(workspacePath+"/money/:request/withdraw", "money_request.withdraw", may(tenants.StartRuns), s.declineRequest),
 
 		// Secrets that steps use by name.
 		get(workspacePath+"/secrets", "secret.list", may(tenants.ManageWorkspace), s.secretsPage),

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
@@ -446,8 +448,9 @@ func (c clock) since(t time.Time) string { return " since " + c.when(t) }
 
 // sentenceCase makes the first letter a capital.
 func sentenceCase(words string) string {
-	if words == "" {
+	first, size := utf8.DecodeRuneInString(words)
+	if size == 0 {
 		return ""
 	}
-	return strings.ToUpper(words[:1]) + words[1:]
+	return string(unicode.ToUpper(first)) + words[size:]
 }

@@ -9,7 +9,6 @@ import (
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
 	"tollgate/tenants"
-	"tollgate/web/ui"
 )
 
 // usageView is where the money of a month went, of one kind of funds.
@@ -204,12 +203,4 @@ func dayWords(key string) string {
 		return key
 	}
 	return day.Format("2 Jan")
-}
-
-// filters choose between the funds where there are both.
-func (u usageView) filters() ui.Filters {
-	return ui.Filters{Label: "Kind of dollars", Items: []ui.Filter{
-		{Text: "Real dollars", Href: u.address(u.Month.From, ledger.Real), Here: u.Funds == ledger.Real},
-		{Text: "Pretend dollars", Href: u.address(u.Month.From, ledger.Pretend), Here: u.Funds == ledger.Pretend},
-	}}
 }

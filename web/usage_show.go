@@ -27,7 +27,7 @@ func (u usageView) lead() ui.Sentence {
 }
 
 func (u usageView) actions() ui.Actions {
-	var actions ui.Actions
+	actions := ui.Actions{ui.Button{Text: "AI spend caps", Icon: ui.IconCap, Href: u.v.path("caps")}}
 	actions = append(actions, ui.Button{Text: u.neighbour(-1), Kind: ui.Quiet, Icon: ui.IconLeft, Href: u.address(u.Month.From.Add(-time.Hour), u.Funds)})
 	if !u.Current {
 		actions = append(actions, ui.Button{Text: u.neighbour(1), Kind: ui.Quiet, Icon: ui.IconRight, Href: u.address(u.Month.To.Add(time.Hour), u.Funds)})

@@ -37,7 +37,7 @@ func usageBody(u usageView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if u.Both || u.Funds == ledger.Pretend {
-			templ_7745c5c3_Err = u.filters().Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = fundsFilter(u.Funds, func(funds ledger.Funds) string { return u.address(u.Month.From, funds) }).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -60,10 +60,20 @@ func fullRequest() ReviewRequest {
 	}
 }
 
+// askedForMoney is a mail about a raise.
+func askedForMoney(title, said string) Money {
+	return Money{
+		What: KindMoneyRequest, Title: title, Lead: "14 runs are stopped until the cap allows them to go on.",
+		Facts: []Fact{{"Cap now", "$50.00 a month"}, {"Asked for", "$90.00 until 30 November"}}, Said: said, SaidBy: "Chi Nguyen",
+		Button: "Look at it and decide", Path: "/w/01a22fe4-cc96-79d7-a4f5-d0630683d7c3/money/01a22fe4-cc96-79d7-a4f5-d0630683d7c3",
+	}
+}
+
 func bodies() map[string]Body {
 	return map[string]Body{
 		"review-full": fullRequest(),
 		"review-bare": ReviewRequest{PipelineName: "Customer e-mail triage", Title: "Send this reply", Needed: 1, Asked: 1, Zone: "UTC"},
+		"money":       askedForMoney("Chi Nguyen asks to raise the AI spend cap of “Complaint answers”", "the letters of storm Ylva\ncame all at once"),
 		"code":        LoginCode{ID: tenants.LoginCodeID{3}, Expires: composedAt.Add(10 * time.Minute)},
 		"step": Step{
 			To: []Address{{Name: "Jane Doe", Email: "jane@client.example"}}, Subject: "Your refund",
@@ -109,8 +119,9 @@ func hostileBodies() map[string]Body {
 			ProposalBy: hostile, ApproveLabel: hostile, RejectLabel: hostile, OnApprove: hostile, OnReject: hostile, OnSilence: hostile,
 			Needed: 1, Asked: 2, Due: &due, Zone: hostile,
 		},
-		"code": LoginCode{},
-		"step": Step{To: []Address{{Name: hostile, Email: "jane@client.example"}}, Subject: hostile, Text: hostile},
+		"code":  LoginCode{},
+		"money": askedForMoney(hostile, hostile),
+		"step":  Step{To: []Address{{Name: hostile, Email: "jane@client.example"}}, Subject: hostile, Text: hostile},
 	}
 }
 
@@ -129,7 +140,7 @@ func TestHostileTextStaysText(t *testing.T) {
 			plain := composed(t, plainTwin(body), "Plain")
 			require.Equal(t, shape(t, plain.HTML), shape(t, got.HTML), "hostile text changed the elements of the mail")
 			for _, link := range hrefs(t, got.HTML) {
-				require.True(t, strings.HasPrefix(link, "https://tollgate.example/r/"), link)
+				require.True(t, strings.HasPrefix(link, "https://tollgate.example/r/") || strings.HasPrefix(link, "https://tollgate.example/w/"), link)
 			}
 		})
 	}
@@ -144,6 +155,8 @@ func plainTwin(body Body) Body {
 			Requester: "a", Why: "a", PipelineName: "a", Title: "a", Facts: []Fact{{"a", "a"}}, Proposal: "a\nb\n\nc", ProposalBy: "a",
 			ApproveLabel: "a", RejectLabel: "a", OnApprove: "a", OnReject: "a", OnSilence: "a", Needed: 1, Asked: 2, Due: &due, Zone: "UTC",
 		}
+	case Money:
+		return askedForMoney("a", "a\nb\n\nc")
 	case Step:
 		b.To, b.Subject, b.Text = []Address{{Email: "a@client.example"}}, "a", "a\nb\n\nc"
 		return b

@@ -23,6 +23,9 @@ const (
 	KindReviewRequest Kind = "review_request" // asks a seat's person to decide
 	KindLoginCode     Kind = "login_code"     // the system's own; no workspace sees it
 	KindStep          Kind = "step"           // what an e-mail step of a pipeline sends
+	KindMoneyRequest  Kind = "money_request"  // asks somebody to decide about money
+	KindMoneyAnswer   Kind = "money_answer"   // tells whoever asked what became of it
+	KindSpendAlert    Kind = "spend_alert"    // tells how far a cap is used
 )
 
 // Message is a mail to be queued. The ids say what it belongs to; unset ones are zero.
@@ -35,7 +38,7 @@ type Message struct {
 	Body       Body
 }
 
-// Body is what one kind of mail says: ReviewRequest, LoginCode or Step. It is kept as
+// Body is what one kind of mail says: ReviewRequest, LoginCode, Step or Money. It is kept as
 // data, and becomes text and HTML when the mail is sent.
 type Body interface {
 	kind() Kind
@@ -60,6 +63,8 @@ func bodyOf(kind Kind, data []byte) (Body, error) {
 		return decoded[LoginCode](data)
 	case KindStep:
 		return decoded[Step](data)
+	case KindMoneyRequest, KindMoneyAnswer, KindSpendAlert:
+		return decoded[Money](data)
 	}
 	return nil, fmt.Errorf("a mail of unknown kind %q", kind)
 }
