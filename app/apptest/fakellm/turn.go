@@ -2,6 +2,8 @@ package fakellm
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -88,3 +90,6 @@ func Named(name string) (Turn, bool) {
 	turn, ok := named[name]
 	return turn, ok
 }
+
+// Names lists the mishaps that have a name, in order of the alphabet.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
