@@ -59,6 +59,12 @@ func startTicks(config Config, jobs *Client) *ticker {
 		_, err := ledger.ExpireHolds(ctx, config.DB)
 		return err
 	})
+	t.run(ctx, config.Log, "cap alerts", sweepEvery, counted(func(ctx context.Context) (int, error) {
+		return ledger.FindAlerts(ctx, config.DB)
+	}))
+	t.run(ctx, config.Log, "usage", tidyEvery, counted(func(ctx context.Context) (int, error) {
+		return ledger.RollUsage(ctx, config.DB)
+	}))
 	t.run(ctx, config.Log, "young tables", youngEvery, counted(worker.AnalyzeYoung))
 	t.run(ctx, config.Log, "sign-ins", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, tenants.SweepSignIns)

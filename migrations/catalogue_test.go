@@ -120,7 +120,7 @@ var catalogueChecks = []catalogueCheck{{
 	rule: "what is kept as proof can be added and read, never changed or deleted",
 	offenders: `SELECT c.relname || ' ' || r.rolname FROM pg_class c, pg_roles r
 		WHERE r.rolname IN ('tollgate_app', 'tollgate_system') AND c.relnamespace = 'public'::regnamespace
-		AND c.relname IN ('audit_entries', 'pipeline_versions', 'attempts', 'charges', 'decisions', 'stored_values', 'stored_value_chunks')
+		AND c.relname IN ('audit_entries', 'pipeline_versions', 'attempts', 'charges', 'corrections', 'decisions', 'stored_values', 'stored_value_chunks')
 		AND (has_any_column_privilege(r.oid, c.oid, 'UPDATE') OR has_table_privilege(r.oid, c.oid, 'DELETE'))`,
 	mistake: `GRANT UPDATE (comment) ON decisions TO tollgate_app`,
 }, {
@@ -198,6 +198,8 @@ var systemGrants = map[string]string{
 	"goose_db_version":  "SELECT",                         // is the database at this release?
 	"audit_entries":     "INSERT",                         // a workspace was made
 	"bulk_jobs":         "SELECT (id, state, tenant_id)",  // what is open, of everybody
+	"caps":              "SELECT",                         // whose caps alerts are looked for
+	"cap_alerts":        "SELECT",                         // which are not told yet
 	"workers":           "DELETE, INSERT, SELECT, UPDATE", // beats
 	"watch_findings":    "DELETE, INSERT, SELECT, UPDATE", // the watchdog looks at all tenants
 	"pipelines":         "SELECT",                         // ticks that go through all tenants' runs
@@ -211,7 +213,7 @@ var systemGrants = map[string]string{
 	"reviews":           "SELECT (state, step_run_id, tenant_id)",                // the watchdog: is it still open?
 	"tenant_quotas":     "SELECT",
 	"provider_keys":     "SELECT (id, old_until, tenant_id), UPDATE (old_base_url, old_hint, old_key_id, old_sealed, old_until)", // erasing what a rotation left
-	"rate_buckets":      "DELETE, INSERT, SELECT, UPDATE", // the installation's own keys are shared by all
+	"rate_buckets":      "DELETE, INSERT, SELECT, UPDATE",                                                                        // the installation's own keys are shared by all
 	"rate_tickets":      "DELETE, INSERT, SELECT, UPDATE",
 	"tenant_turns":      "INSERT, SELECT, UPDATE",
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open

@@ -45,6 +45,10 @@ var Owners = map[string]string{
 	"charges":       "billing/ledger",
 	"prices":        "billing/ledger",
 	"price_aliases": "billing/ledger",
+	"corrections":   "billing/ledger",
+	"cap_alerts":    "billing/ledger",
+	"usage_days":    "billing/ledger",
+	"usage_until":   "billing/ledger",
 	"price_lists":   "billing/ledger",
 
 	"rate_buckets":   "billing/ledger",

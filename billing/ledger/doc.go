@@ -23,8 +23,10 @@
 //     A charge has its hold's id as its key.
 //   - What is not known is never zero: an unknown price refuses the call, an unknown
 //     outcome is booked at what was reserved and marked as an estimate.
-//   - Charges are never changed. Reconcile computes every balance again from holds and
-//     charges, and names each difference.
+//   - Charges are never changed. What becomes known of one later is a correction, a line of
+//     its own in the month in which it is booked, so that a month which is over stays as it
+//     is. Reconcile computes every balance again from holds, charges and corrections, and
+//     names each difference.
 //
 // The Queue functions add to a tenants.Batch, so that money moves in the same commit as
 // the step it belongs to. In one batch, settle first and hold after it: the next hold
@@ -39,7 +41,9 @@
 // Those who wait stand in a line, between workspaces by turns. Its rules are SQL functions
 // in migrations/0043_rate_buckets.sql.
 //
-// Reading order: micros.go, price.go, pricelist.go (what things cost), place.go, hold.go,
-// settlement.go, queue.go (the life of a hold), 0036_ledger_scopes.sql, cap.go, reached.go,
-// standing.go, charge.go, expire.go, reconcile.go; rate.go.
+// Reading order: micros.go, price.go, pricelist.go, pricebook.go, priceedit.go (what things
+// cost), place.go, hold.go, settlement.go, queue.go (the life of a hold),
+// 0036_ledger_scopes.sql, cap.go, reached.go, room.go, standing.go, charge.go, correct.go,
+// expire.go, reconcile.go; usage.go, usageroll.go, statement.go, forecast.go, alert.go (what
+// people are told); change.go, request.go, settings.go (who may change what); rate.go.
 package ledger

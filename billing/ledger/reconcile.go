@@ -34,6 +34,13 @@ const reconcileQuery = `
 		LEFT JOIN charges c ON c.tenant_id = h.tenant_id AND c.hold_id = h.id
 		CROSS JOIN LATERAL ledger_counted(h) p
 		WHERE h.tenant_id = $1
+		UNION ALL
+		SELECT p.scope, p.scope_id, h.funds, p.period, p.period_start, 0, k.cost_micros, k.overrun_micros
+		FROM corrections k
+		JOIN holds o ON o.tenant_id = k.tenant_id AND o.id = k.hold_id
+		CROSS JOIN LATERAL (SELECT (jsonb_populate_record(o, jsonb_build_object('month_start', k.month_start, 'day_start', k.day_start))).*) h
+		CROSS JOIN LATERAL ledger_counted(h::holds) p
+		WHERE k.tenant_id = $1
 	), computed AS (
 		SELECT scope, scope_id, funds, period, period_start,
 			sum(held)::bigint AS held, sum(spent)::bigint AS spent, sum(overrun)::bigint AS overrun

@@ -14,23 +14,28 @@ import (
 type UsageBy string
 
 // What usage can be summed up by. Each line's Key is the day as 2006-01-02 in the
-// tenant's zone, the pipeline's id, the model as asked for, or the id of the member who
-// started the run; it is empty where there is none.
+// tenant's zone, the pipeline's id, the model as asked for, the id of the provider key or of
+// the member who started the run, or the cost centre; it is empty where there is none, and
+// for a key where the platform's was used.
 const (
-	ByMonth    UsageBy = "month" // one line of everything
-	ByDay      UsageBy = "day"
-	ByPipeline UsageBy = "pipeline"
-	ByModel    UsageBy = "model"
-	ByMember   UsageBy = "member"
+	ByMonth      UsageBy = "month" // one line of everything
+	ByDay        UsageBy = "day"
+	ByPipeline   UsageBy = "pipeline"
+	ByModel      UsageBy = "model"
+	ByMember     UsageBy = "member"
+	ByKey        UsageBy = "key"
+	ByCostCentre UsageBy = "cost_centre"
 )
 
-// usageKeys are the keys of lines in SQL, over charges c, runs r and tenants t.
+// usageKeys are the keys of lines in SQL, over usageLines u and tenants t.
 var usageKeys = map[UsageBy]string{
-	ByMonth:    `''`,
-	ByDay:      `to_char(c.started_at AT TIME ZONE t.zone, 'YYYY-MM-DD')`,
-	ByPipeline: `c.pipeline_id::text`,
-	ByModel:    `c.model`,
-	ByMember:   `coalesce(r.started_by::text, '')`,
+	ByMonth:      `''`,
+	ByDay:        `to_char(u.day_start AT TIME ZONE t.zone, 'YYYY-MM-DD')`,
+	ByPipeline:   `u.pipeline_id::text`,
+	ByModel:      `u.model`,
+	ByMember:     `coalesce(u.member_id::text, '')`,
+	ByKey:        `coalesce(u.key_id::text, '')`,
+	ByCostCentre: `u.cost_centre`,
 }
 
 // UsageLine is what the calls of one day, pipeline, model or member came to.
@@ -70,17 +75,10 @@ func UsageOf(ctx context.Context, tx tenants.Tx, month UsageMonth, funds Funds, 
 		order = `key`
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT `+key+` AS key, count(DISTINCT c.run_id), count(*),
-			coalesce(sum(c.input_tokens + c.cache_read_tokens + c.cache_write_tokens), 0)::bigint,
-			coalesce(sum(c.output_tokens + c.reasoning_tokens), 0)::bigint,
-			coalesce(sum(c.cost_micros::bigint), 0)::bigint AS cost,
-			coalesce(sum(c.cost_micros::bigint) FILTER (WHERE c.payer = 'own'), 0)::bigint,
-			count(*) FILTER (WHERE c.estimated)
-		FROM charges c
-		JOIN runs r ON r.tenant_id = c.tenant_id AND r.id = c.run_id
-		JOIN tenants t ON t.id = c.tenant_id
-		WHERE c.tenant_id = $1 AND c.month_start = $2 AND c.funds = $3
-		GROUP BY 1 ORDER BY `+order, tx.Tenant, month.From, funds)
+		SELECT `+key+` AS key, count(DISTINCT u.run_id), sum(u.calls)::bigint, sum(u.input)::bigint, sum(u.output)::bigint,
+			sum(u.cost)::bigint AS cost, coalesce(sum(u.cost) FILTER (WHERE u.payer = 'own'), 0)::bigint, sum(u.estimated)::bigint
+		FROM (`+usageLines+`) u CROSS JOIN (SELECT zone FROM tenants WHERE id = $1) t
+		GROUP BY 1 ORDER BY `+order, tx.Tenant, month.From, funds, month.To)
 	lines, err := pgx.CollectRows(rows, pgx.RowToStructByPos[UsageLine])
 	if err != nil {
 		return nil, fmt.Errorf("sum up usage: %w", err)
@@ -103,15 +101,10 @@ const MaxUsageDetails = 100_000
 // UsageDetails are a month's charges in the finest sums that there are, by day.
 func UsageDetails(ctx context.Context, tx tenants.Tx, month UsageMonth, funds Funds) ([]UsageDetail, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT `+usageKeys[ByDay]+`, `+usageKeys[ByPipeline]+`, `+usageKeys[ByModel]+`, `+usageKeys[ByMember]+`, c.payer,
-			count(*), count(*) FILTER (WHERE c.estimated),
-			sum(c.input_tokens + c.cache_read_tokens + c.cache_write_tokens)::bigint,
-			sum(c.output_tokens + c.reasoning_tokens)::bigint, sum(c.cost_micros::bigint)::bigint
-		FROM charges c
-		JOIN runs r ON r.tenant_id = c.tenant_id AND r.id = c.run_id
-		JOIN tenants t ON t.id = c.tenant_id
-		WHERE c.tenant_id = $1 AND c.month_start = $2 AND c.funds = $3
-		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 LIMIT $4`, tx.Tenant, month.From, funds, MaxUsageDetails)
+		SELECT `+usageKeys[ByDay]+`, `+usageKeys[ByPipeline]+`, `+usageKeys[ByModel]+`, `+usageKeys[ByMember]+`, u.payer,
+			sum(u.calls)::bigint, sum(u.estimated)::bigint, sum(u.input)::bigint, sum(u.output)::bigint, sum(u.cost)::bigint
+		FROM (`+usageLines+`) u CROSS JOIN (SELECT zone FROM tenants WHERE id = $1) t
+		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 LIMIT $5`, tx.Tenant, month.From, funds, month.To, MaxUsageDetails)
 	details, err := pgx.CollectRows(rows, pgx.RowToStructByPos[UsageDetail])
 	if err != nil {
 		return nil, fmt.Errorf("read usage: %w", err)
