@@ -26,6 +26,7 @@ func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
 		return engine.Reply{Failure: &engine.Failure{Class: engine.ClassInternal, Message: "The step's stored request cannot be read."}}
 	}
 	req := request(input, call.Key)
+	req.Live = call.Live
 	admission, reply := a.admit(ctx, call, req)
 	if reply != nil {
 		return *reply
@@ -40,7 +41,7 @@ func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
 	if err != nil {
 		return failedReply(err, time.Since(began))
 	}
-	return engine.Reply{Output: output, Note: note(answer), Bill: billOf(answer, time.Since(began))}
+	return engine.Reply{Output: output, Note: note(answer), Bill: billOf(answer, time.Since(began)), Sent: answer.Sent, Received: answer.Raw}
 }
 
 // admit finds the key of a call and its room under the limits of rate. The practice model
@@ -68,7 +69,7 @@ func InputBound(input engine.AIInput) int64 { return llm.InputBound(request(inpu
 
 func request(input engine.AIInput, key string) llm.Request {
 	r := llm.Request{
-		Instructions: input.Instructions, Prompt: input.Prompt, MaxTokens: int64(input.MaxTokens), Key: key, Sample: input.Sample,
+		Instructions: input.Instructions, Prompt: prompt(input), MaxTokens: int64(input.MaxTokens), Key: key, Sample: input.Sample,
 	}
 	if len(input.Models) > 0 {
 		r.Model = input.Models[0]
@@ -89,6 +90,15 @@ func cacheIsPriced(model string) bool {
 	}
 	_, known := price.CacheWrite.Micros()
 	return known
+}
+
+// prompt is what is asked; a model that is asked anew is told what was wrong before.
+func prompt(input engine.AIInput) string {
+	if input.Problem == "" {
+		return input.Prompt
+	}
+	return input.Prompt + "\n\nYour answer before could not be used: " + input.Problem +
+		"\nAnswer again, completely, and only in the form that was asked for."
 }
 
 // output is what formulas read: the asked fields, or the text.
@@ -156,7 +166,8 @@ func failedReply(err error, took time.Duration) engine.Reply {
 	errors.As(err, &fault)
 	reply := engine.Reply{
 		Failure:   &engine.Failure{Class: string(fault.Class), Message: fault.Message, Detail: fault.Detail},
-		Retryable: retryable[fault.Class], RetryAfter: fault.RetryAfter,
+		Retryable: retryable[fault.Class] && !fault.Terminal, RetryAfter: fault.RetryAfter,
+		Sent: fault.Answer.Sent, Received: fault.Answer.Raw,
 	}
 	if fault.Dispatched {
 		reply.Bill = &engine.Bill{Unknown: fault.Usage == nil, Model: fault.Answer.Model,

@@ -78,6 +78,9 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "old keys", tidyEvery, counted(worker.PruneKeys))
 	t.run(ctx, config.Log, "old events", tidyEvery, counted(worker.PruneEvents))
 	t.run(ctx, config.Log, "old results", tidyEvery, counted(worker.PruneResults))
+	t.run(ctx, config.Log, "old live texts", tidyEvery, func(ctx context.Context) error {
+		return config.DB.InSystemTx(ctx, worker.ForgetLiveTexts)
+	})
 	t.run(ctx, config.Log, "old transactions", sweepEvery, worker.WatchTransactions)
 	t.run(ctx, config.Log, "workers", tidyEvery, func(ctx context.Context) error {
 		return config.DB.InSystemTx(ctx, worker.ForgetWorkers)

@@ -38,6 +38,7 @@ var Owners = map[string]string{
 	"fresh_runs":          "app/engine",
 	"run_moves":           "app/engine",
 	"run_search":          "app/engine",
+	"live_texts":          "app/engine",
 
 	"caps":          "billing/ledger",
 	"balances":      "billing/ledger",

@@ -113,6 +113,22 @@ func (r *runView) endedWords() ui.Sentence {
 	}
 }
 
+// withModel names the model that a try asked.
+func withModel(try engine.Attempt) string {
+	if try.Model == "" {
+		return ""
+	}
+	return " with " + modelName(try.Model)
+}
+
+// followedWords are why a try failed and what followed.
+func followedWords(try engine.Attempt) string {
+	if try.Followed == "" {
+		return failureWords(try.Failure)
+	}
+	return sentenceEnd(failureWords(try.Failure)) + " " + try.Followed
+}
+
 // happenedAt tells what was unusual about a step, and all about its review.
 func (r *runView) happenedAt(p passage) []happening {
 	title := ui.Name(sentenceCase(stepTitle(p.Node)))
@@ -120,7 +136,7 @@ func (r *runView) happenedAt(p passage) []happening {
 	for _, try := range p.Tries {
 		switch try.Outcome {
 		case engine.AttemptFailed:
-			lines = append(lines, happening{try.EndedAt, ui.Sentence{title, ui.Plain(" did not work: "), ui.Name(failureWords(try.Failure))}})
+			lines = append(lines, happening{try.EndedAt, ui.Sentence{title, ui.Plain(" did not work"), ui.Plain(withModel(try)), ui.Plain(": "), ui.Name(followedWords(try))}})
 		case engine.AttemptInterrupted:
 			lines = append(lines, happening{try.EndedAt, ui.Sentence{title, ui.Plain(cutOffWords(try, p))}})
 		}

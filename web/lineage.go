@@ -123,6 +123,8 @@ func (l lineageView) made(o engine.Origin, reads []engine.Read, field string) ui
 		out = ui.Words("Left out, and this was given instead")
 	case o.Row.Caught():
 		out = from.behind([2]string{"It failed, and was handled by ", "It failed, and this was taken instead"})
+	case kind == pipeline.KindAI && o.Row.AnsweredByPeople():
+		out = ui.Sentence{ui.Name(sentenceCase(strings.TrimSuffix(o.Row.Note, ".")))}
 	case kind == pipeline.KindAI:
 		out = l.answered(o, from)
 	case kind == pipeline.KindReview:

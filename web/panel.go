@@ -23,6 +23,8 @@ type panelView struct {
 	Input   *engine.Preview
 	Output  *engine.Preview
 	Charges []ledger.Charge
+	Live    string      // what a model has written so far
+	Calls   []triedCall // of a step that asks models
 	Review  *review.Detail
 	Mails   []mail.Mail          // that the step sends, or that ask its question
 	Lineage *engine.Lineage      // nil where it was not asked for, or there is none
@@ -56,6 +58,14 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 	}
 	if p.Step.Kind == pipeline.KindEmail || panel.Review != nil {
 		if err := panel.readMails(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if p.Step.Kind == pipeline.KindAI {
+		if panel.Live, err = engine.LiveText(ctx, tx, p.Step.ID); err != nil {
+			return err
+		}
+		if err := panel.readCalls(ctx, tx); err != nil {
 			return err
 		}
 	}
@@ -122,7 +132,7 @@ func (p *panelView) component() *ui.Panel {
 	if p.r.Chosen != "" {
 		panel.Close = p.r.base() + p.r.query()
 	}
-	for _, fold := range []ui.Fold{p.reviewFold(), p.deliveryFold(), p.callbackFold(), p.failureFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.askFold()} {
+	for _, fold := range []ui.Fold{p.reviewFold(), p.deliveryFold(), p.callbackFold(), p.failureFold(), p.liveFold(), p.resultFold(), p.originFold(), p.inputFold(), p.triesFold(), p.moneyFold(), p.callsFold(), p.askFold()} {
 		if fold.Title != "" {
 			panel.Folds = append(panel.Folds, fold)
 		}
@@ -280,12 +290,16 @@ func (p *panelView) model() string {
 	if p.Passage.Step.Kind != pipeline.KindAI {
 		return ""
 	}
+	if p.Passage.Step.AnsweredByPeople() {
+		return ""
+	}
+	asked := p.Passage.asks()
 	for _, charge := range p.Charges {
-		if charge.ModelBilled != "" {
+		if charge.ModelBilled != "" && charge.Model == asked {
 			return charge.ModelBilled
 		}
 	}
-	return p.node().AI().Models[0]
+	return asked
 }
 
 // inputFold shows what went out, by the names of the builder.
@@ -343,7 +357,7 @@ func (p *panelView) triesFold() ui.Fold {
 	for _, try := range p.Passage.Tries {
 		table.Rows = append(table.Rows, ui.TableRow{Cells: []ui.Cell{
 			{Text: fmt.Sprint(try.Number)},
-			{Text: triedWords(try), Small: ui.WhenBrief(try.BeganAt, p.r.Now, p.r.v.zone())},
+			{Text: triedWords(try), Small: p.triedWhere(try)},
 			{Text: ui.Duration(try.EndedAt.Sub(try.BeganAt))},
 		}})
 	}
@@ -358,13 +372,25 @@ func triedWords(try engine.Attempt) string {
 	if try.Failure != nil {
 		words += ": " + try.Failure.Message
 	}
+	if try.Followed != "" {
+		words = sentenceEnd(words) + " " + try.Followed
+	}
 	return words
+}
+
+// triedWhere says which model a try asked, and when.
+func (p *panelView) triedWhere(try engine.Attempt) string {
+	when := ui.WhenBrief(try.BeganAt, p.r.Now, p.r.v.zone())
+	if model := p.modelOf(try); model != "" {
+		return modelName(model) + ", " + when
+	}
+	return when
 }
 
 // failureFold keeps what the other side said apart from our own words.
 func (p *panelView) failureFold() ui.Fold {
 	step := p.Passage.Step
-	if step == nil || step.Failure == nil || step.Failure.Detail == "" {
+	if step == nil || step.Failure == nil || step.Failure.Detail == "" || len(p.Calls) > 0 {
 		return ui.Fold{}
 	}
 	return ui.Fold{ID: "fold-detail", Title: "Technical detail", Answer: step.Failure.Class,

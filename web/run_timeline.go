@@ -171,6 +171,8 @@ func (r *runView) because(p passage) ui.Sentence {
 		if list := p.Node.Child(p.Step.Chosen); list != nil {
 			return ui.Sentence{ui.Plain("Took “"), ui.Name(list.Name), ui.Plain("”")}
 		}
+	case p.Node.Kind() == pipeline.KindAI && p.Wait == nil:
+		return p.chainWords()
 	case p.Wait == nil:
 		return nil
 	case p.Wait.Kind == engine.WaitReview:

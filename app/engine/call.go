@@ -21,6 +21,7 @@ type Call struct {
 	Key     string                // idempotency key, the same for each try
 	Input   []byte                // JSON of AIInput, EmailInput, HTTPInput
 	OwnKey  tenants.ProviderKeyID // the workspace's key that pays; zero: the installation's
+	Live    func(text string)     // takes what a model writes, piece by piece, and returns at once
 }
 
 // Reply is what came of a call: an output or a failure.
@@ -34,6 +35,8 @@ type Reply struct {
 	Unsure     bool          // the call may have arrived, and its answer is not known
 	RetryAfter time.Duration // the other side's wish; 0: none
 	Bill       *Bill         // nil: nothing was billed
+	Sent       []byte        // to a model, without secrets; kept where its step says so
+	Received   []byte        // from a model, as it came; kept unless its step says no
 }
 
 // Bill is what a model call used, as the provider says; Unknown where it could not

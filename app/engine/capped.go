@@ -125,7 +125,7 @@ func (e *Engine) needOf(ctx context.Context, tx tenants.Tx, step StepRun) (need,
 	if err != nil {
 		return need{}, fmt.Errorf("read a call's input: %w", err)
 	}
-	d := &decider{moment: moment{run: run, now: tx.Now, inputBound: e.InputBound}}
+	d := &decider{moment: moment{run: run, now: tx.Now, inputBound: e.InputBound, program: version.Program}}
 	hold, _ := d.reserve(version.Program.Node(step.StepID), step, input.Bytes)
 	if errors.Is(d.payer(hold), errMissing) {
 		if d.scope.keys, err = tenants.KeysInUse(ctx, tx); err != nil {

@@ -15,6 +15,7 @@ type Chain struct {
 	Since     int    `json:"since,omitempty"`      // tries before that model's first
 	Problem   string `json:"problem,omitempty"`    // what the next call says about the answer before
 	MaxTokens int    `json:"max_tokens,omitempty"` // of the next answer, where that may be longer than the step says
+	Lacks     string `json:"lacks,omitempty"`      // the class of what was wrong, where people are asked for the answer
 	PutOff    int    `json:"put_off,omitempty"`    // how often the current try's call was not made, for a limit of ours
 }
 
@@ -50,6 +51,9 @@ func (s *StepRun) key() string {
 	}
 	return fmt.Sprintf("%s-%d-%d", s.ID, s.Chain.Place, s.Chain.Reask)
 }
+
+// AnsweredByPeople tells that the step asks models, and that people gave its answer.
+func (s *StepRun) AnsweredByPeople() bool { return s.Chain.Lacks != "" && s.State == StepDone }
 
 // asked is what the model at the chain's place is given.
 func (c Chain) asked(ask AIInput) AIInput {
@@ -87,6 +91,22 @@ func (d *decider) putOff() error {
 	d.add(openWait{Wait{StepRun: row.ID, Kind: WaitRetry, Uncalled: true, Due: &due, Reason: d.outcome.failure.Message}})
 	d.park(d.frames(d.groups))
 	return nil
+}
+
+// asked is what the call is given where that is not the step's input as it is; nil else.
+func (s *StepRun) asked(input []byte) []byte {
+	if s.Chain.Place == 0 && s.Chain.Reask == 0 {
+		return nil
+	}
+	var ask AIInput
+	if err := json.Unmarshal(input, &ask); err != nil {
+		return nil // money could not be reserved for it, so there is no call
+	}
+	encoded, err := json.Marshal(s.Chain.asked(ask))
+	if err != nil {
+		return nil // what was just read can be written
+	}
+	return encoded
 }
 
 // given is what the call is given.

@@ -47,8 +47,9 @@ type catchStep struct {
 
 // addAttempt records a try that ended.
 type addAttempt struct {
-	step    StepRunID
-	attempt Attempt
+	step           StepRunID
+	attempt        Attempt
+	sent, received []byte // to be kept beside it; nil: nothing is
 }
 
 // openWait promises to wake a step run.
@@ -212,6 +213,9 @@ type outcome struct {
 	retryAfter time.Duration // the other side's wish; 0: none
 	uncalled   bool          // the call was not made, for a limit of ours
 	note       string
+	followed   string    // what followed from a failed try, for its record
+	sent       []byte    // to a model, where that is kept
+	received   []byte    // from it
 	settle     *settle   // the money of the call, nil where none was held
 	cost       int64     // micro-USD, for the step's own sum
 	lost       lostItems // of the list at which the slice has arrived

@@ -142,6 +142,7 @@ func (s *sheet) addChange(c *commitment, entry change) {
 		}
 		s.inserts.add(c.run, row)
 	case addAttempt:
+		entry.attempt.Sent, entry.attempt.Received = s.values.add(c.run, entry.sent), s.values.add(c.run, entry.received)
 		s.attempts.add(entry)
 	case openWait:
 		s.waits.add(c.run, entry.wait)

@@ -86,6 +86,7 @@ type stepInserts struct {
 	costs                     []int64
 	atOnce                    []*int // of lists only
 	reused                    []StepRunID
+	chains                    [][]byte
 }
 
 func (s *stepInserts) add(run RunID, row StepRun) {
@@ -102,6 +103,11 @@ func (s *stepInserts) add(run RunID, row StepRun) {
 	s.failures = append(s.failures, row.Failure.json())
 	s.scores, s.costs, s.atOnce = append(s.scores, row.Score), append(s.costs, row.CostMicros), append(s.atOnce, positive(row.AtOnce))
 	s.reused = append(s.reused, row.ReusedFrom)
+	var chain *Chain
+	if row.Chain != (Chain{}) {
+		chain = &row.Chain
+	}
+	s.chains = append(s.chains, chain.json())
 }
 
 func positive(n int) *int {
@@ -117,11 +123,11 @@ func (s *stepInserts) queue(b *tenants.Batch, tenant tenants.ID, worker WorkerID
 	}
 	b.Queue(`
 		INSERT INTO step_runs (tenant_id, worker_id, id, run_id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id,
-			chosen, input_digest, output_digest, failure, note, score, cost_micros, at_once, reused_from, created_at, begun_at, ended_at)
+			chosen, input_digest, output_digest, failure, note, score, cost_micros, at_once, reused_from, chain, created_at, begun_at, ended_at)
 		SELECT $1, $2, n.*, now(), now(), CASE WHEN n.state IN ('running', 'waiting') THEN NULL ELSE now() END
 		FROM unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::int[], $10::text[], $11::int[], $12::bigint[],
-			$13::uuid[], $14::text[], $15::bytea[], $16::bytea[], $17::jsonb[], $18::text[], $19::text[], $20::bigint[], $21::int[], $22::uuid[])
-			AS n (id, run_id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, input, output, failure, note, score, cost, at_once, reused)`,
+			$13::uuid[], $14::text[], $15::bytea[], $16::bytea[], $17::jsonb[], $18::text[], $19::text[], $20::bigint[], $21::int[], $22::uuid[], $23::jsonb[])
+			AS n (id, run_id, parent_id, step_id, kind, list, turn, state, attempt, fence, slice_id, chosen, input, output, failure, note, score, cost, at_once, reused, chain)`,
 		tenant, worker, s.ids, s.runs, s.parents, s.steps, s.kinds, s.lists, s.turns, s.states, s.attempts, s.fences,
-		s.slices, s.chosen, s.inputs, s.outputs, s.failures, s.notes, s.scores, s.costs, s.atOnce, s.reused)
+		s.slices, s.chosen, s.inputs, s.outputs, s.failures, s.notes, s.scores, s.costs, s.atOnce, s.reused, s.chains)
 }

@@ -24,7 +24,8 @@ type moment struct {
 	yield   bool // end the slice behind the step that finished
 	now     time.Time
 
-	inputBound func(AIInput) int64 // most input tokens that an input can be charged for
+	inputBound func(AIInput) int64    // most input tokens that an input can be charged for
+	maxOutput  func(model string) int // most tokens that it can answer with; 0: not known
 	newID      func() StepRunID
 	callbacks  func(frame StepRunID, step string) (address, key string) // at which a step in a frame is answered
 }
@@ -160,12 +161,15 @@ func (d *decider) finish() error {
 		return d.answeredLoop()
 	case d.step.Kind == pipeline.KindHTTP && d.step.State == StepWaiting:
 		return d.answeredArrival()
+	case d.step.Kind == pipeline.KindAI && d.step.State == StepWaiting:
+		return d.answeredCall()
 	}
 	return d.endWell()
 }
 
 // endWell ends the position's step with its output and goes on behind it.
 func (d *decider) endWell() error {
+	d.recordAnswer()
 	d.add(d.ended(StepDone))
 	d.addMoney()
 	d.keepOutput()

@@ -64,7 +64,7 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 		return d.takeOver(node, group, input, found)
 	}
 	row := d.newRow(node, group, StepRunning)
-	reservation, failure := d.reserve(node, row, input)
+	reservation, skipped, failure := d.reserveOn(node, &row, input)
 	if failure != nil {
 		return d.failBegin(node, group, *failure)
 	}
@@ -74,15 +74,17 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		row.State = StepWaiting
 		d.add(insertStep{row: row, input: input})
+		d.addAttempts(row.ID, skipped)
 		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
 		d.park(group)
 		return nil
 	}
 	d.add(insertStep{row: row, input: input})
+	d.addAttempts(row.ID, skipped)
 	if reservation != nil {
 		d.add(hold{hold: *reservation})
 	}
-	d.next, d.ends = &call{node: node, row: row, groups: group.rows(), input: input, hold: reservation}, group
+	d.next, d.ends = &call{node: node, row: row, groups: group.rows(), input: input, asked: row.asked(input), hold: reservation}, group
 	return nil
 }
 
@@ -114,9 +116,11 @@ func (d *decider) beginReview(node *pipeline.Node, group *frame) error {
 func (d *decider) callAgain() error {
 	node := d.program.Node(d.step.StepID)
 	row := *d.step
-	reservation, failure := d.reserve(node, row, d.scope.callInput)
+	reservation, skipped, failure := d.reserveOn(node, &row, d.scope.callInput)
+	d.step = &row
+	d.addAttempts(row.ID, skipped)
 	if failure != nil {
-		d.outcome = outcome{kind: failed, failure: failure}
+		d.outcome = outcome{kind: failed, failure: failure, cost: d.outcome.cost}
 		return d.fail()
 	}
 	if err := d.payer(reservation); err != nil {
@@ -133,9 +137,16 @@ func (d *decider) callAgain() error {
 	if reservation != nil {
 		d.add(hold{hold: *reservation})
 	}
-	d.next = &call{node: node, row: row, groups: d.groups, input: d.scope.callInput, hold: reservation}
+	d.next = &call{node: node, row: row, groups: d.groups, input: d.scope.callInput, asked: row.asked(d.scope.callInput), hold: reservation}
 	d.ends = d.frames(d.groups)
 	return nil
+}
+
+// addAttempts records tries of a step that were over before any call was made.
+func (d *decider) addAttempts(step StepRunID, attempts []Attempt) {
+	for _, one := range attempts {
+		d.add(addAttempt{step: step, attempt: one})
+	}
 }
 
 // evaluate works named formulas out into one JSON object; no values give none. Those

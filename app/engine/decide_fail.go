@@ -28,14 +28,24 @@ func (d *decider) ended(state StepState) moveStep {
 // recordTry writes down the try that ended badly, of a step that reached outside. One that
 // ends well is told by the step's own row.
 func (d *decider) recordTry(result AttemptOutcome) {
-	if !callsOutside(d.step.Kind) || d.step.Caught() {
+	if !callsOutside(d.step.Kind) || d.step.Caught() || d.step.State != StepRunning {
 		return
 	}
-	d.add(addAttempt{step: d.step.ID, attempt: Attempt{
+	d.add(addAttempt{step: d.step.ID, sent: d.outcome.sent, received: d.outcome.received, attempt: Attempt{
 		Number: d.step.Attempt, Outcome: result, BeganAt: d.step.BegunAt, EndedAt: d.now,
 		Failure: d.outcome.failure, Note: d.outcome.note,
 		Model: d.step.Chain.model(d.program.Node(d.step.StepID)), Place: d.step.Chain.Place, Reask: d.step.Chain.Reask,
+		Followed: d.outcome.followed,
 	}})
+}
+
+// recordAnswer writes down a try that ended well, where its step's row does not say all:
+// which of several models it asked, or what came.
+func (d *decider) recordAnswer() {
+	chain := d.step.Chain
+	if chain.Place+chain.Reask > 0 || d.outcome.sent != nil || d.outcome.received != nil {
+		d.recordTry(AttemptDone)
+	}
 }
 
 func (d *decider) addMoney() {
@@ -49,6 +59,9 @@ func (d *decider) failedTry() error {
 	node := d.program.Node(d.step.StepID)
 	if d.outcome.uncalled {
 		return d.putOff()
+	}
+	if d.chains(node) && !d.step.Caught() && d.step.State == StepRunning {
+		return d.followedTry(node)
 	}
 	d.recordTry(AttemptFailed)
 	if acted, err := d.unsureTry(node); acted || err != nil {

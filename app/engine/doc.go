@@ -83,16 +83,19 @@
 //   - A running step run belongs to a slice; a waiting one has an open wait, or a slice
 //     that is about to carry it on. The watchdog finds whatever breaks this.
 //   - Outside calls happen between commits, never inside one, and carry a key that is
-//     the same for each try.
+//     the same for each try, and another one for another model or question.
+//   - A step that asks models moves along its chain only forwards, and each call of it has a
+//     hold of its own. What follows a failed try is said by follows alone.
 //   - Locks are taken in one order: the keys of events, the tree of runs that start each other, the pipeline (by whatever starts
 //     its runs), run (shared for steps, exclusive for the run's own state), step runs,
 //     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
-// rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, decide_catch.go, decide_child.go, and for groups frame.go, scope.go, locate.go,
+// rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, chain.go, chain_follow.go, decide_chain.go, decide_answer.go, decide_catch.go, decide_child.go, and for groups frame.go, scope.go, locate.go,
 // reuse.go, decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
 // commit.go, commit_flow.go and commit_catch.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),
+// live_text.go (what people see of a call under way),
 // trouble.go (holding on while the database is away), start.go, wake.go, review.go,
 // event.go with its neighbours, callback.go, child_start.go and child_end.go, timer.go and capped.go (what sets a branch going),
 // pump.go, pump_look.go and pump_allot.go (which slice is next), admit.go (which queued

@@ -281,7 +281,7 @@ func (d *drive) decide(ctx context.Context, barred bars) (decision, error) {
 		result := decide(moment{
 			program: d.program, run: d.run, step: d.step, groups: d.groups,
 			slice: d.slice.id, window: d.slice.window, fence: d.slice.fence, block: d.block, outcome: d.outcome, scope: d.scope.clone(),
-			bars: barred, yield: d.mustYield(), inputBound: d.InputBound, callbacks: d.callback, now: d.now(), newID: tenants.NewID[StepRun],
+			bars: barred, yield: d.mustYield(), inputBound: d.InputBound, maxOutput: d.MaxOutput, callbacks: d.callback, now: d.now(), newID: tenants.NewID[StepRun],
 		})
 		if len(result.missing) == 0 {
 			return result, nil

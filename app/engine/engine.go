@@ -59,8 +59,11 @@ type Config struct {
 	Callers map[pipeline.Kind]Caller // outside calls, by kind of step
 	// InputBound is the most input tokens that a model can be charged for an input.
 	InputBound func(AIInput) int64
-	Callbacks  Callbacks // the addresses at which other systems answer
-	Log        *slog.Logger
+	// MaxOutput is the most tokens that a model can answer with, 0 where that is not known.
+	// It may be nil.
+	MaxOutput func(model string) int
+	Callbacks Callbacks // the addresses at which other systems answer
+	Log       *slog.Logger
 }
 
 // Engine changes runs. Everything that sets a run going or stops it goes through here.

@@ -37,11 +37,25 @@ func FuzzDecideFailures(f *testing.F) {
 	})
 }
 
+// FuzzDecideChains is FuzzDecide with steps that go through several models.
+func FuzzDecideChains(f *testing.F) {
+	for seed := range uint64(600) {
+		f.Add(seed, seed*7919+1)
+	}
+	f.Fuzz(func(t *testing.T, programSeed, outcomeSeed uint64) {
+		randomRun(t, &shaper{r: rand.New(rand.NewPCG(programSeed, 1)), handles: programSeed%2 == 0, chains: true}, outcomeSeed)
+	})
+}
+
 func randomRun(t *testing.T, shape *shaper, outcomeSeed uint64) {
 	t.Helper()
-	document := fmt.Sprintf(`{"semantics": 3, "name": "Random", "input": [{"name": "n", "type": "number", "required": true},
+	semantics := 3
+	if shape.chains {
+		semantics = 5
+	}
+	document := fmt.Sprintf(`{"semantics": %d, "name": "Random", "input": [{"name": "n", "type": "number", "required": true},
 			{"name": "list", "type": "list", "of": {"type": "number"}, "required": true}], "steps": %s,
-			"result": [{"name": "r", "formula": "input.n"}]}`, shape.steps(3, nil, 0))
+			"result": [{"name": "r", "formula": "input.n"}]}`, semantics, shape.steps(3, nil, 0))
 	s := simulate(t, document, fmt.Sprintf(`{"n": %d, "list": [3, 1.50, 2]}`, shape.r.IntN(10)))
 	fate := rand.New(rand.NewPCG(outcomeSeed, 2))
 	s.block = func() int { return 1 + fate.IntN(3) }
@@ -57,6 +71,7 @@ type shaper struct {
 	r       *rand.Rand
 	n       int  // steps so far
 	handles bool // some steps have an on_error
+	chains  bool // many steps ask models, one after the other
 }
 
 // Where a list of steps stands, for what its formulas may read.
@@ -128,6 +143,9 @@ func (p *shaper) step(depth int, seen []string, inside int) (kind, with string, 
 		kind, with = p.group(depth, seen, inside)
 		return kind, with, false
 	}
+	if p.chains && p.r.IntN(2) == 0 {
+		return "ai", p.chain(), false
+	}
 	if p.handles && p.r.IntN(5) == 0 {
 		return p.outward()
 	}
@@ -149,6 +167,15 @@ func (p *shaper) step(depth int, seen []string, inside int) (kind, with string, 
 		return "stop", []string{`{}`, `{"outcome": "raise", "exception": "on_hold", "message": "Hold."}`}[p.r.IntN(2)], false
 	}
 	return "ai", `{"models": ["practice/standard"], "instructions": "Answer.", "prompt": "{{ input.n }}"}`, false
+}
+
+// chain asks several models, of which one has no price and all may be too dear together.
+func (p *shaper) chain() string {
+	models := []string{"practice/standard", "anthropic/claude-sonnet-5", "openai/gpt-5.6-terra", "nobody/knows", "openai/gpt-6-astra"}
+	p.r.Shuffle(len(models), func(i, j int) { models[i], models[j] = models[j], models[i] })
+	return fmt.Sprintf(`{"models": ["%s"], "instructions": "Answer.", "prompt": "{{ input.n }}", "max_cost": %d, "on_refusal": %q, "if_missing": %q}`,
+		strings.Join(models[:1+p.r.IntN(4)], `", "`), []int{0, 40_000, 90_000}[p.r.IntN(3)],
+		[]string{"fail", "next_model", "ask"}[p.r.IntN(3)], []string{"fail", "empty", "ask"}[p.r.IntN(3)])
 }
 
 // outward makes a step that reaches other systems or runs.
@@ -222,6 +249,8 @@ func (s *simulation) waitingRows() []*StepRun {
 func (s *simulation) randomWake(r *rand.Rand, row *StepRun) {
 	wait := s.waits[row.ID]
 	switch {
+	case row.Kind == pipeline.KindAI && (wait.Kind == WaitRetry || wait.Kind == WaitCap):
+		s.wakeAt(row, outcome{kind: again}).callInput = s.inputs[row.ID]
 	case wait.Kind == WaitRetry || wait.Kind == WaitCap:
 		s.wakeAt(row, outcome{kind: again}).callInput = []byte(`{"models":["practice/standard"],"prompt":"1","max_tokens":10}`)
 	case wait.Kind == WaitChild && r.IntN(3) > 0:
@@ -253,6 +282,13 @@ func (s *simulation) randomReply(r *rand.Rand, steps int) {
 		s.money(&out)
 	default:
 		s.money(&out)
+	}
+	if row.Kind == pipeline.KindAI && out.kind == failed {
+		classes := []string{"rate_limited", "overloaded", "server", "timeout", "context_too_long", "refused", "auth", "malformed", "empty", "truncated", "strange"}
+		out.failure = &Failure{Class: classes[r.IntN(len(classes))]}
+		if r.IntN(5) == 0 {
+			out.uncalled, out.settle, out.cost = true, &settle{release: s.next.hold.ID}, 0
+		}
 	}
 	require.True(s.t, s.decide(row, out, randomBars(r, steps)), "a guard refused what nobody else had changed")
 }

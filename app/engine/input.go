@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,9 @@ func (d *decider) callInput(node *pipeline.Node, group *frame) ([]byte, *Failure
 func (d *decider) aiInput(node *pipeline.Node, group *frame) (AIInput, error) {
 	ask := node.AI()
 	input := AIInput{Models: ask.Models, Answer: ask.Answer, MaxTokens: ask.MaxTokens}
+	if ask.IfMissing == pipeline.MissingEmpty && d.chains(node) {
+		input.Answer = mayBeEmpty(ask.Answer)
+	}
 	var err error
 	if input.Instructions, err = d.render("the instructions", ask.Instructions); err != nil {
 		return input, err
@@ -74,6 +78,15 @@ func (d *decider) aiInput(node *pipeline.Node, group *frame) (AIInput, error) {
 		input.Sample = sample.Answer(node.ID(), group.turn())
 	}
 	return input, nil
+}
+
+// mayBeEmpty are fields of which a model may leave any empty.
+func mayBeEmpty(fields []pipeline.Field) []pipeline.Field {
+	out := slices.Clone(fields)
+	for i := range out {
+		out[i].Required = false
+	}
+	return out
 }
 
 func (d *decider) emailInput(mail *pipeline.CompiledEmail) (EmailInput, error) {

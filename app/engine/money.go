@@ -31,14 +31,29 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 	if err != nil {
 		return nil, &Failure{Class: ClassInternal, Message: "The price of the call could not be worked out.", Detail: err.Error()}
 	}
-	if limit := ledger.Micros(node.AI().MaxCost); limit > 0 && quote.Amount > limit {
-		return nil, &Failure{Class: ClassTooDear, Message: fmt.Sprintf(
-			"This call may cost up to %v, and the step allows at most %v. Shorten what is asked, allow a shorter answer, or raise the step's limit.", quote.Amount, limit)}
+	if failure := d.tooDear(node, row, quote.Amount); failure != nil {
+		return nil, failure
 	}
 	return &ledger.Hold{
 		ID: holdID(row.ID, row.Attempt, row.Chain.PutOff), Run: ledger.RunID(d.run.ID), StepRun: ledger.StepRunID(row.ID),
 		Attempt: row.Attempt, Quote: quote, Payer: ledger.PayerPlatform, Lifetime: timeoutOf(node),
 	}, nil
+}
+
+// tooDear refuses a call that may cost more than its step allows: all its tries together,
+// where the step goes through models, and else each by itself.
+func (d *decider) tooDear(node *pipeline.Node, row StepRun, amount ledger.Micros) *Failure {
+	limit := ledger.Micros(node.AI().MaxCost)
+	spent, left := ledger.Micros(0), ""
+	if d.chains(node) && row.CostMicros > 0 {
+		spent = ledger.Micros(row.CostMicros)
+		left = fmt.Sprintf(", of which %v is spent", spent)
+	}
+	if limit == 0 || amount+spent <= limit {
+		return nil
+	}
+	return &Failure{Class: ClassTooDear, Message: fmt.Sprintf(
+		"This call may cost up to %v, and the step allows at most %v%s. Shorten what is asked, allow a shorter answer, or raise the step's limit.", amount, limit, left)}
 }
 
 // makeCall makes the outside call that a commit began, and keeps what came of it as the
@@ -54,6 +69,9 @@ func (d *drive) makeCall(ctx context.Context, next call) {
 	if next.hold != nil {
 		asked.OwnKey = tenants.ProviderKeyID(next.hold.Key)
 	}
+	live := newLiveText(d.DB, asked)
+	defer live.end()
+	asked.Live = live.add
 	reply := d.Callers[next.node.Kind()].Call(callCtx, asked)
 	d.outcome = d.outcomeOf(next, reply)
 }
@@ -61,6 +79,7 @@ func (d *drive) makeCall(ctx context.Context, next call) {
 // outcomeOf turns a reply into what decide acts on.
 func (d *drive) outcomeOf(next call, reply Reply) outcome {
 	out := outcome{kind: done, output: reply.Output, files: reply.Files, note: reply.Note}
+	out.sent, out.received = kept(next.node, reply)
 	if next.hold != nil {
 		settlement := bill(*next.hold, reply.Bill)
 		out.settle = &settlement
@@ -77,6 +96,24 @@ func (d *drive) outcomeOf(next call, reply Reply) outcome {
 		out.retryable, out.unsure, out.retryAfter, out.uncalled = reply.Retryable, reply.Unsure, reply.RetryAfter, reply.NotCalled
 	}
 	return out
+}
+
+// maxKept is the most that is kept of what went to a model, or came from it, in bytes.
+const maxKept = 16 << 20
+
+// kept is what the step keeps of a call to a model, beside the answer.
+func kept(node *pipeline.Node, reply Reply) (sent, received []byte) {
+	ask := node.AI()
+	if ask == nil || ask.Keep == pipeline.KeepAnswer {
+		return nil, nil
+	}
+	if len(reply.Received) > 0 && len(reply.Received) <= maxKept {
+		received = reply.Received
+	}
+	if ask.Keep == pipeline.KeepSent && len(reply.Sent) > 0 && len(reply.Sent) <= maxKept {
+		sent = reply.Sent
+	}
+	return sent, received
 }
 
 // readOutput reads an output as the steps that follow do.

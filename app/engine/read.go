@@ -148,6 +148,8 @@ func Changed(ctx context.Context, tx tenants.Tx, id RunID) (uint64, error) {
 			SELECT changed::text AS mark FROM runs WHERE tenant_id = $1 AND id = $2
 			UNION ALL
 			SELECT id::text || changed::text FROM step_runs WHERE tenant_id = $1 AND run_id = $2 AND state IN ('running', 'waiting')
+			UNION ALL
+			SELECT step_run_id::text || changed::text FROM live_texts WHERE tenant_id = $1 AND run_id = $2
 		) marks`, tx.Tenant, id).Scan(&mark)
 	if err != nil {
 		return 0, fmt.Errorf("read a run's change: %w", err)

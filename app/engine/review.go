@@ -25,13 +25,16 @@ func (d *drive) question(ctx context.Context, tx tenants.Tx, open openReview) (r
 	q := review.Question{
 		RunID: d.run.ID, StepRunID: open.step,
 		PipelineName: d.run.PipelineName, RunName: d.run.Name,
-		Title: draft.question, Body: draft.body, Proposal: d.proposal(ask, draft.proposal),
+		Title: draft.question, Body: draft.body,
 		Labels:       review.Labels(ask.Labels),
 		Consequences: review.Consequences{Approve: draft.approve, Reject: draft.reject, Silence: draft.silence},
 		People:       people(draft.people, members),
 		Policy:       review.Policy{Rule: review.Rule(ask.Rule), N: ask.N},
 		Requester:    d.run.StartedBy, AllowRequester: ask.AllowRequester, SendBack: ask.SendBack,
 		Due: draft.due, Proof: review.Proof(ask.Proof),
+	}
+	if q.Proposal, err = d.proposal(ctx, tx, ask, draft.proposal); err != nil {
+		return q, err
 	}
 	if draft.round > 0 {
 		if q.Round, err = nextRound(ctx, tx, open.step); err != nil {
@@ -58,12 +61,23 @@ func nextRound(ctx context.Context, tx tenants.Tx, step StepRunID) (int, error) 
 }
 
 // proposal names who wrote the text that is judged: the model, where a step asked one.
-func (d *drive) proposal(ask *pipeline.CompiledReview, text string) review.Proposal {
+func (d *drive) proposal(ctx context.Context, tx tenants.Tx, ask *pipeline.CompiledReview, text string) (review.Proposal, error) {
 	writer := d.program.Node(ask.ProposalFrom)
 	if writer == nil || writer.AI() == nil {
-		return review.Proposal{Text: text}
+		return review.Proposal{Text: text}, nil
 	}
-	return review.Proposal{Text: text, By: writer.AI().Models[0], AI: true}
+	rows, err := stepRuns(ctx, tx, `tenant_id = $1 AND run_id = $2 AND step_id = $3 AND state = 'done' ORDER BY created_at DESC LIMIT 1`, tx.Tenant, d.run.ID, writer.ID())
+	if err != nil {
+		return review.Proposal{}, err
+	}
+	var wrote StepRun
+	if len(rows) > 0 {
+		wrote = rows[0]
+	}
+	if wrote.AnsweredByPeople() {
+		return review.Proposal{Text: text}, nil
+	}
+	return review.Proposal{Text: text, By: wrote.Chain.model(writer), AI: true}, nil
 }
 
 func editableField(draft draftField) review.EditableField {

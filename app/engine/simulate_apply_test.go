@@ -78,6 +78,13 @@ func (s *simulation) applyOne(entry change) {
 	switch c := entry.(type) {
 	case insertStep:
 		s.insert(c.row, c.output)
+		s.inputs[c.row.ID] = c.input
+	case addAttempt:
+		if s.tries[c.step] == nil {
+			s.tries[c.step] = map[int]bool{}
+		}
+		require.False(s.t, s.tries[c.step][c.attempt.Number], "try %d is on record twice", c.attempt.Number)
+		s.tries[c.step][c.attempt.Number] = true
 	case insertItems:
 		s.insertItems(c)
 	case moveStep:
@@ -158,6 +165,9 @@ func (s *simulation) move(c moveStep) {
 	row := s.byID[c.id]
 	require.True(s.t, row.State.Open(), "a final state changed")
 	row.State, row.Attempt, row.CostMicros = c.to, c.attempt, row.CostMicros+c.cost
+	if c.chain != nil {
+		row.Chain = *c.chain
+	}
 	if c.to == StepRunning {
 		return
 	}

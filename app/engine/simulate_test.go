@@ -12,6 +12,7 @@ import (
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
+	"tollgate/tenants"
 )
 
 // simulation is a run without a database: it applies what decide asks for to rows in
@@ -25,6 +26,8 @@ type simulation struct {
 	byID    map[StepRunID]*StepRun
 	outputs map[StepRunID][]byte
 	items   map[StepRunID][]byte
+	inputs  map[StepRunID][]byte       // of calls
+	tries   map[StepRunID]map[int]bool // numbers of the tries on record
 	values  map[Digest][]byte
 	holds   map[ledger.HoldID]StepRunID // still open
 	waits   map[StepRunID]Wait          // open
@@ -61,7 +64,7 @@ func simulate(t testing.TB, document string, input string) *simulation {
 	return &simulation{
 		t: t, program: program, input: []byte(input), slices: []*simSlice{first}, current: first,
 		run:  Run{ID: RunID{1}, Name: "a run", PipelineName: parsed.Name, State: RunRunning, CreatedAt: time.Date(2026, 11, 30, 11, 0, 0, 0, time.UTC)},
-		byID: map[StepRunID]*StepRun{}, outputs: map[StepRunID][]byte{}, items: map[StepRunID][]byte{}, values: map[Digest][]byte{},
+		byID: map[StepRunID]*StepRun{}, outputs: map[StepRunID][]byte{}, items: map[StepRunID][]byte{}, inputs: map[StepRunID][]byte{}, tries: map[StepRunID]map[int]bool{}, values: map[Digest][]byte{},
 		holds: map[ledger.HoldID]StepRunID{}, waits: map[StepRunID]Wait{}, joined: map[StepRunID]int{},
 		now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), block: func() int { return 1 },
 	}
@@ -120,6 +123,8 @@ func (s *simulation) supply(to *scope, w want) {
 		to.last[w.row] = len(s.turns(w.row)) - 1
 	case wantZone:
 		to.zone = time.UTC
+	case wantKeys:
+		to.keys = map[string]tenants.ProviderKeyID{}
 	}
 }
 

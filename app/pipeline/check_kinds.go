@@ -115,6 +115,27 @@ func (c *checker) ai(n *Node, w *AI) {
 	}
 	c.oneOf(n, "with.on_refusal", string(w.OnRefusal), "", string(RefusalFail), string(RefusalNext), string(RefusalAsk))
 	c.oneOf(n, "with.if_missing", string(w.IfMissing), "", string(MissingFail), string(MissingEmpty), string(MissingAsk))
+	c.oneOf(n, "with.keep", string(w.Keep), "", string(KeepAnswer), string(KeepResponse), string(KeepSent))
+	c.askedInstead(n, w)
+}
+
+// askedInstead checks who answers where the models do not, and whether that can be done on
+// a form.
+func (c *checker) askedInstead(n *Node, w *AI) {
+	if !w.asks() {
+		if len(w.Ask) > 0 {
+			c.warn(n, "with.ask", "it names people to ask, but never asks them. Choose “ask” for what is done if the AI declines or a field stays empty, or remove them.")
+		}
+		return
+	}
+	if len(w.Ask) > 0 {
+		c.asked(n, "with.ask", w.Ask)
+	}
+	for i, f := range w.Answer {
+		if f.Type == TypeList || f.Type == TypeRecord {
+			c.blocks(n, fmt.Sprintf("with.answer[%d].type", i), "people who are asked in the AI's place cannot fill in “%s”: it is a list or a record. Choose another type, or something else than asking.", shown(f.Title()))
+		}
+	}
 }
 
 // Header injection is refused where it is typed. Inserted values are cleaned when the

@@ -8,8 +8,6 @@ var unsupported = []struct {
 	field, says string
 	set         func(Config) bool
 }{
-	{"with.on_refusal", "asking a person when the AI declines", func(c Config) bool { w, ok := c.(*AI); return ok && w.OnRefusal == RefusalAsk }},
-	{"with.if_missing", "asking a person when an answer field stays empty", func(c Config) bool { w, ok := c.(*AI); return ok && w.IfMissing == MissingAsk }},
 	{"with.send_back", "sending back for another round", func(c Config) bool { w, ok := c.(*Review); return ok && w.SendBack }},
 	{"with.proof", "a code in addition to the link", func(c Config) bool { w, ok := c.(*Review); return ok && w.Proof == ProofLinkCode }},
 }

@@ -151,7 +151,13 @@ func (c *compiler) ai(w *AI) *CompiledAI {
 		Models: w.Models, Instructions: c.text(w.Instructions), Prompt: c.text(w.Prompt),
 		Answer: w.Answer, MaxTokens: w.MaxTokens, MaxCost: w.MaxCost,
 		OnRefusal: either(w.OnRefusal, RefusalFail), IfMissing: either(w.IfMissing, MissingFail),
-		KeepRequest: w.KeepRequest,
+		Ask: c.asked(w.Ask), Keep: either(w.Keep, KeepResponse),
+	}
+	if w.KeepRequest && w.Keep == "" {
+		out.Keep = KeepSent
+	}
+	if len(out.Ask) == 0 {
+		out.Ask = []CompiledPerson{{Role: "owner"}, {Role: "admin"}}
 	}
 	if out.MaxTokens == 0 {
 		out.MaxTokens = DefaultAnswerTokens

@@ -32,6 +32,9 @@ func (d *Document) needs() int {
 }
 
 func (s *Step) needs() int {
+	if w, ok := s.With.(*AI); ok && w.goesOn() {
+		return 5
+	}
 	if len(s.OnError) > 0 || reuseOf(s.With) > 0 {
 		return 3
 	}

@@ -35,7 +35,7 @@ func full(t testing.TB) Document {
 // words that a schema wants to be of a certain shape.
 var filling = map[reflect.Type]string{
 	reflect.TypeFor[Kind](): "set", reflect.TypeFor[FieldType](): "text", reflect.TypeFor[CatchAction](): "ask",
-	reflect.TypeFor[RefusalAction](): "fail", reflect.TypeFor[MissingAction](): "fail", reflect.TypeFor[PolicyRule](): "n",
+	reflect.TypeFor[RefusalAction](): "fail", reflect.TypeFor[KeepLevel](): "full", reflect.TypeFor[MissingAction](): "fail", reflect.TypeFor[PolicyRule](): "n",
 	reflect.TypeFor[DeadlineAction](): "fail", reflect.TypeFor[Proof](): "link", reflect.TypeFor[LimitAction](): "best",
 	reflect.TypeFor[WaitFor](): "all", reflect.TypeFor[Combine](): "collect", reflect.TypeFor[UnsureAction](): "ask",
 	reflect.TypeFor[SendAs](): "json", reflect.TypeFor[AnswerAs](): "text", reflect.TypeFor[AuthKind](): "bearer",
@@ -191,7 +191,7 @@ func TestParseRefusesWhatItDoesNotKnow(t *testing.T) {
 		`{"input":[null]}`:                   {Field: "input[0]", Message: "is empty"},
 		`{"name":"a\u0000b"}`:                {Field: "name", Message: "NUL"},
 		`{"name":"a\ud800b"}`:                {Field: "name", Message: "half a character"},
-		step(`{"id":"a","kind":"ai","with":{"promt":"x"}}`):                                                      {Step: "a", Field: "with.promt", Message: "use one of: answer, if_missing"},
+		step(`{"id":"a","kind":"ai","with":{"promt":"x"}}`):                                                      {Step: "a", Field: "with.promt", Message: "use one of: answer, ask, if_missing"},
 		step(`{"id":"a","kind":"ay","with":{}}`):                                                                 {Step: "a", Field: "kind", Message: "“ay” is not a kind of step"},
 		step(`{"kind":"review","with":{"facts":[{"label":1}]}}`):                                                 {Field: "steps[0].with.facts[0].label", Message: "a text"},
 		step(`{"id":"a","kind":"set","timeout":"1y","with":{}}`):                                                 {Step: "a", Field: "timeout", Message: "is not a time span"},

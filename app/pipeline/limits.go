@@ -63,5 +63,5 @@ const (
 // that was ever published stays supported: 1 has the kinds that call outside, ask,
 // decide and compute, 2 also those that loop, run side by side, wait and stop, 3 those
 // that reach other systems and pipelines, and what is done about failures, 4 the fields that
-// runs are found by.
-const Semantics = 4
+// runs are found by, 5 the chain of models: what is asked anew, of which model, and of whom.
+const Semantics = 5

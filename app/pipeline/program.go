@@ -167,7 +167,8 @@ type CompiledAI struct {
 	MaxCost      int64 // micro-USD; 0: only the caps bind
 	OnRefusal    RefusalAction
 	IfMissing    MissingAction
-	KeepRequest  bool
+	Ask          []CompiledPerson
+	Keep         KeepLevel
 }
 
 // CompiledReview is a Review configuration with its defaults filled in.

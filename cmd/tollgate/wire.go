@@ -87,7 +87,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	return &rooms{
 		db: db, secret: secret, earlier: earlier, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
 		engine: engine.New(engine.Config{
-			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, Log: log,
+			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, MaxOutput: maxOutput(registry), Log: log,
 			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
 			Callers: map[pipeline.Kind]engine.Caller{
 				pipeline.KindAI:    jobs.AI{Registry: registry, Access: jobs.NewAccess(db, vault, s.config.RateLimits)},
@@ -119,4 +119,12 @@ func newLog(w io.Writer, asJSON bool) *slog.Logger {
 	}
 	options.Level = slog.LevelWarn
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// maxOutput tells how much a model can answer with.
+func maxOutput(registry *llm.Registry) func(model string) int {
+	return func(model string) int {
+		facts, _ := registry.Model(model)
+		return int(facts.MaxOutput)
+	}
 }
