@@ -62,11 +62,36 @@ func tellCatches(node *pipeline.Node) string {
 			said = append(said, "If it fails, it "+what+".")
 			continue
 		}
-		var classes []string
-		for _, class := range k.Classes {
-			classes = append(classes, "“"+spaced(class)+"”")
-		}
-		said = append(said, "If it fails by "+strings.Join(classes, " or ")+", it "+what+".")
+		said = append(said, "If it fails "+byClasses(k.Classes)+", it "+what+".")
 	}
 	return strings.Join(said, " ")
+}
+
+// reasons are the technical failures that people choose something for, in words.
+var reasons = map[string]string{
+	"refused": "the model declines", "malformed": "its answer cannot be read", "empty": "its answer is empty",
+	"overloaded": "the other side is overloaded", "timeout": "it takes too long",
+	engine.ClassFormula: "something cannot be computed", engine.ClassExpired: "nobody answers in time", engine.ClassLimit: "a limit is reached",
+	engine.ClassNobody: "there is nobody to ask", pipeline.ClassException: "an exception is raised",
+}
+
+// byClasses says for which failures something is done: “by “regulatory hold” or because
+// the model declines”.
+func byClasses(classes []string) string {
+	var names, why []string
+	for _, class := range classes {
+		if words, ok := reasons[class]; ok {
+			why = append(why, words)
+			continue
+		}
+		names = append(names, "“"+spaced(class)+"”")
+	}
+	var out []string
+	if len(names) > 0 {
+		out = append(out, "by "+strings.Join(names, " or "))
+	}
+	if len(why) > 0 {
+		out = append(out, "because "+strings.Join(why, " or "))
+	}
+	return strings.Join(out, " or ")
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -173,7 +174,7 @@ func tellReview(program *pipeline.Program, with *pipeline.Review) string {
 
 var (
 	insertion = regexp.MustCompile(`\{\{(.*?)\}\}`)
-	plainPath = regexp.MustCompile(`^(?:default\()?\s*(input|steps)\.([A-Za-z0-9_]+)(?:\.([A-Za-z0-9_]+))?`)
+	plainPath = regexp.MustCompile(`^(?:default\()?\s*(input|steps|error|item)\.([A-Za-z0-9_]+)(?:\.([A-Za-z0-9_]+))?`)
 )
 
 // readable shows a text with what is inserted into it by the names that people gave.
@@ -186,6 +187,10 @@ func readable(program *pipeline.Program, text string) string {
 			return "[a value]"
 		case path[1] == "input":
 			return bracket(fieldTitle(program.Document().Input, path[2]), spaced(path[3]))
+		case path[1] == "error":
+			return bracket(fieldTitle(pipeline.ErrorFields(), path[2]), "")
+		case path[1] == "item":
+			return bracket("item", spaced(path[2]))
 		}
 		node := program.Node(path[2])
 		if node == nil {
@@ -215,6 +220,26 @@ func fieldTitle(fields []pipeline.Field, name string) string {
 
 // spaced makes a name that formulas use readable.
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// kindsOf are the kinds of steps of a document, each once, without those that only change
+// data or stop: what a tile has room for.
+func kindsOf(program *pipeline.Program) ui.Chain {
+	var kinds ui.Chain
+	var walk func(nodes []*pipeline.Node)
+	walk = func(nodes []*pipeline.Node) {
+		for _, node := range nodes {
+			kind := ui.KindOf(string(node.Kind()))
+			if node.Kind() != pipeline.KindSet && node.Kind() != pipeline.KindStop && !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+			for _, list := range node.Lists {
+				walk(list.Nodes)
+			}
+		}
+	}
+	walk(program.Roots())
+	return kinds
+}
 
 // chainOf is what a document is made of, as icons. Steps that only change data are left
 // out: nobody chooses a pipeline by them.

@@ -76,7 +76,6 @@ func TestTheLookOfRuns(t *testing.T) {
 				p.Shot(name)
 				p.Check(t)
 			}
-			look("templates", "templates")
 			look("template", "templates", "customer-email")
 			look("pipelines", "pipelines")
 			look("pipeline", "pipelines", mail.PipelineID.String())

@@ -34,8 +34,8 @@ func TestTemplatesAreTriedAndUsed(t *testing.T) {
 	for n, template := range pipeline.Templates() {
 		gallery.says(template.Title, template.Summary)
 		b.get(s.at("templates", template.Slug)).is(http.StatusOK).says("What it does, step by step", "What it starts with")
-		b.post(s.at("templates", template.Slug, "use")).is(http.StatusSeeOther)
-		b.post(s.at("templates", template.Slug, "use")).is(http.StatusSeeOther)
+		b.post(s.at("templates", template.Slug, "use"), answersTo(template)...).is(http.StatusSeeOther)
+		b.post(s.at("templates", template.Slug, "use"), answersTo(template)...).is(http.StatusSeeOther)
 		require.Len(t, s.pipelines(), n+1, "using it twice makes one pipeline")
 		form := gallery.byTestID("try-" + template.Slug).Parent
 		key := ""

@@ -42,14 +42,9 @@ func (s *Server) tryTemplate(v *visit) error {
 // pipelineOf finds the workspace's live pipeline of a template or makes it, and tells
 // which.
 func (v *visit) pipelineOf(ctx context.Context, tx tenants.Tx, template pipeline.Template) (pipeline.ID, bool, error) {
-	all, err := pipeline.List(ctx, tx)
-	if err != nil {
-		return pipeline.ID{}, false, err
-	}
-	for _, one := range all {
-		if one.Template == template.Slug && one.Live > 0 {
-			return one.ID, false, nil
-		}
+	made, there, err := madeOf(ctx, tx, template.Slug)
+	if err != nil || there {
+		return made.ID, false, err
 	}
 	document, err := v.fitting(ctx, tx, template.Document)
 	if err != nil {
@@ -67,16 +62,22 @@ func (v *visit) pipelineOf(ctx context.Context, tx tenants.Tx, template pipeline
 // run; where nobody else may decide, they could never be answered, so there they allow
 // it. The outline of the pipeline says so.
 func (v *visit) fitting(ctx context.Context, tx tenants.Tx, document pipeline.Document) (pipeline.Document, error) {
-	members, err := tenants.Members(ctx, tx)
-	if err != nil {
+	alone, err := v.decidesAlone(ctx, tx)
+	if err != nil || !alone {
 		return document, err
 	}
+	return document.WithRequester(), nil
+}
+
+// decidesAlone tells that nobody else in the workspace may decide.
+func (v *visit) decidesAlone(ctx context.Context, tx tenants.Tx) (bool, error) {
+	members, err := tenants.Members(ctx, tx)
 	for _, one := range members {
 		if one.User.ID != v.me.User.ID && one.Role.May(tenants.Decide) {
-			return document, nil
+			return false, err
 		}
 	}
-	return document.WithRequester(), nil
+	return true, err
 }
 
 // startSample starts a run with the sample of a document.

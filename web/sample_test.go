@@ -17,7 +17,7 @@ func TestTemplatesWorkForWhoeverIsAlone(t *testing.T) {
 	home := alone.post("/workspaces", "name", "One room", "zone", "Europe/Vienna").is(http.StatusSeeOther).header.Get("Location")
 	const allowed = "Who started the run may answer too."
 	for _, template := range pipeline.Templates() {
-		alone.post(home + "/templates/" + template.Slug + "/use").is(http.StatusSeeOther).follow().is(200).says(allowed)
-		s.in(tenants.Owner).post(s.at("templates", template.Slug, "use")).is(http.StatusSeeOther).follow().is(200).hides(allowed)
+		alone.post(home+"/templates/"+template.Slug+"/use", answersTo(template)...).is(http.StatusSeeOther).follow().is(200).says(allowed)
+		s.in(tenants.Owner).post(s.at("templates", template.Slug, "use"), answersTo(template)...).is(http.StatusSeeOther).follow().is(200).hides(allowed)
 	}
 }

@@ -3,6 +3,8 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
@@ -10,75 +12,146 @@ import (
 	"tollgate/web/ui"
 )
 
-// templatesView is the gallery: one template with what it does, the others as tiles.
+// templatesView is the gallery: one template with what it does, the others as tiles under
+// the areas of work that they are for.
 type templatesView struct {
-	v    *visit
-	All  []shownTemplate
-	Key  string
-	Made map[string]pipeline.ID // by slug: the workspace's live pipeline of a template
+	v     *visit
+	Area  string // the only one that is shown; empty: all
+	Query string // what is searched for
+	Key   string
+	Made  map[string]pipeline.Pipeline // by slug: the workspace's live pipeline of a template
 }
 
-// shownTemplate is a template ready to be shown.
-type shownTemplate struct {
-	pipeline.Template
-	Program *pipeline.Program
-}
+// longestQuery is the most characters of a search that are looked at.
+const longestQuery = 100
 
 // templatesPage is the gallery.
 func (s *Server) templatesPage(v *visit) error {
-	view := templatesView{v: v, Key: newFormKey(), Made: map[string]pipeline.ID{}}
-	for _, template := range pipeline.Templates() {
-		program, err := pipeline.Compile(template.Document)
-		if err != nil {
-			return err
-		}
-		view.All = append(view.All, shownTemplate{template, program})
+	view := templatesView{v: v, Key: newFormKey(), Area: v.QueryParam("area")}
+	query := []rune(strings.ToValidUTF8(strings.TrimSpace(v.QueryParam("q")), ""))
+	view.Query = string(query[:min(len(query), longestQuery)])
+	if !slices.Contains(areas(), view.Area) {
+		view.Area = ""
 	}
-	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
-		all, err := pipeline.List(ctx, tx)
-		for _, one := range all {
-			if one.Live > 0 && one.Template != "" {
-				view.Made[one.Template] = one.ID
-			}
-		}
-		return err
-	})
-	if err != nil {
+	if err := view.read(); err != nil {
 		return err
 	}
 	return v.page(http.StatusOK, v.frame("Templates", inTemplates), templatesBody(view))
 }
 
-// useTemplate makes a pipeline of a template for the person's own data. Sending the
-// form again leads to the pipeline that is there.
-func (s *Server) useTemplate(v *visit) error {
-	template, ok := pipeline.TemplateBySlug(v.Param("slug"))
-	if !ok {
-		return errNotFound
-	}
-	var id pipeline.ID
-	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
-		var made bool
-		var err error
-		if id, made, err = v.pipelineOf(ctx, tx, template); err != nil || !made {
-			return err
+// read finds which templates the workspace has pipelines of.
+func (t *templatesView) read() error {
+	t.Made = map[string]pipeline.Pipeline{}
+	return t.v.inTx(func(ctx context.Context, tx tenants.Tx) error {
+		all, err := pipeline.List(ctx, tx)
+		for _, one := range all {
+			if one.Live > 0 && one.Template != "" {
+				t.Made[one.Template] = one
+			}
 		}
-		return tenants.Audit(ctx, tx, tenants.Entry{
-			Actor: tenants.ByMember(v.me), Action: "pipeline.created", Target: tenants.Target{Kind: "pipeline", ID: id},
-			Detail: map[string]any{"template": template.Slug},
-		})
-	})
-	if err != nil {
 		return err
+	})
+}
+
+// areas are those of all templates, in their order.
+func areas() []string {
+	var out []string
+	for _, one := range pipeline.Templates() {
+		if !slices.Contains(out, one.Area) {
+			out = append(out, one.Area)
+		}
 	}
-	return v.redirect(v.path("pipelines", id.String()))
+	return out
+}
+
+// found are the templates of an area that fit what is searched for.
+func (t templatesView) found(area string) []pipeline.Template {
+	var out []pipeline.Template
+	for _, one := range pipeline.Templates() {
+		if (area == "" || one.Area == area) && fitsQuery(one, t.Query) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// fitsQuery tells whether a template has every word of a query in what it says of itself
+// or in the names of its steps.
+func fitsQuery(one pipeline.Template, query string) bool {
+	text := strings.ToLower(one.Area + " " + one.Title + " " + one.Summary + " " + strings.Join(stepNames(one.Program.Roots()), " "))
+	for word := range strings.FieldsSeq(strings.ToLower(query)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// stepNames are the names of the steps in a list and inside them.
+func stepNames(nodes []*pipeline.Node) []string {
+	var names []string
+	for _, node := range nodes {
+		names = append(names, node.Step.Name)
+		for _, list := range node.Lists {
+			names = append(names, stepNames(list.Nodes)...)
+		}
+	}
+	return names
+}
+
+// shelves are the search and the areas with how many templates each has.
+func (t templatesView) shelves() ui.Shelves {
+	count := func(area string) string { return ui.Count(int64(len(t.found(area)))) }
+	out := ui.Shelves{
+		Label: "Templates by area", Action: t.v.path("templates"),
+		Search: ui.Field{Kind: ui.SearchField, Name: "q", Label: "Search templates", Value: t.Query, Placeholder: "approve, invoice", MaxLength: longestQuery},
+		Items:  []ui.Filter{{Text: "All", Href: t.v.path("templates") + queryOf("q", t.Query), Count: count(""), Here: t.Area == ""}},
+	}
+	if t.Area != "" {
+		out.Hidden = []ui.Hidden{{Name: "area", Value: t.Area}}
+	}
+	for _, area := range areas() {
+		out.Items = append(out.Items, ui.Filter{
+			Text: area, Href: t.v.path("templates") + queryOf("area", area, "q", t.Query), Count: count(area), Here: t.Area == area,
+		})
+	}
+	return out
+}
+
+// featured is the template that stands above the others; ok is false where somebody
+// looks for something.
+func (t templatesView) featured() (one pipeline.Template, ok bool) {
+	return pipeline.Templates()[0], t.Area == "" && t.Query == ""
+}
+
+// shelf is what is shown of one area.
+func (t templatesView) shelf(area string) ui.Tiles {
+	first, apart := t.featured()
+	var tiles ui.Tiles
+	if t.Area != "" && t.Area != area {
+		return nil
+	}
+	for _, one := range t.found(area) {
+		if apart && one.Slug == first.Slug {
+			continue
+		}
+		tiles = append(tiles, ui.Tile{
+			Name: one.Title, Href: t.v.path("templates", one.Slug), Chain: kindsOf(one.Program), Text: one.Summary, Note: t.note(one),
+			Actions: t.actions(one, ui.Outlined), TestID: "template-" + one.Slug,
+		})
+	}
+	return tiles
+}
+
+// none tells that nothing fits what is searched for.
+func (t templatesView) none() bool {
+	return !slices.ContainsFunc(areas(), func(area string) bool { return len(t.shelf(area)) > 0 })
 }
 
 func (t templatesView) mayBuild() bool { return t.v.me.Role.May(tenants.BuildPipelines) }
 
-// feature is the first template, with its outline.
-func (t templatesView) feature() ui.Feature {
-	first := t.All[0]
+// feature is a template with its outline.
+func (t templatesView) feature(first pipeline.Template) ui.Feature {
 	return ui.Feature{
 		ID: "first", Title: first.Title, Text: first.Summary, Chain: chainOf(first.Program), Note: t.note(first),
 		Actions: append(ui.Actions{
@@ -97,23 +170,11 @@ func rootsOf(program *pipeline.Program) []ui.OutlineStep {
 	return steps
 }
 
-// tiles are all templates but the featured one.
-func (t templatesView) tiles() ui.Tiles {
-	var tiles ui.Tiles
-	for _, one := range t.All[1:] {
-		tiles = append(tiles, ui.Tile{
-			Name: one.Title, Href: t.v.path("templates", one.Slug), Chain: chainOf(one.Program), Text: one.Summary, Note: t.note(one),
-			Actions: t.actions(one, ui.Outlined), TestID: "template-" + one.Slug,
-		})
-	}
-	return tiles
-}
-
-// note is how large it is and what it may cost at most.
-func (t templatesView) note(one shownTemplate) string {
-	note := ui.Plural(int64(len(outlineLines(one.Program, false))), "step", "steps")
-	if limit := one.Document.RunCap; limit != nil && t.v.maySeeMoney() {
-		note += " · at most " + ledger.Micros(*limit).String() + " a run"
+// note is how large it is and what a run costs.
+func (t templatesView) note(one pipeline.Template) string {
+	note := ui.Plural(int64(len(stepNames(one.Program.Roots()))), "step", "steps")
+	if t.v.maySeeMoney() {
+		note += " · sample: " + aboutCost(one)
 	}
 	if _, made := t.Made[one.Slug]; made {
 		note += " · in use here"
@@ -121,34 +182,42 @@ func (t templatesView) note(one shownTemplate) string {
 	return note
 }
 
+// aboutCost is what a run on the sample costs, in words.
+func aboutCost(one pipeline.Template) string {
+	cost := ledger.Micros(one.SampleCost)
+	if cost < ledger.Cent/2 {
+		return cost.String() // “under $0.01”
+	}
+	return "about " + cost.String()
+}
+
 // actions run the template with its sample or take it for the person's own data.
-func (t templatesView) actions(one shownTemplate, kind ui.ButtonKind) ui.Actions {
+func (t templatesView) actions(one pipeline.Template, kind ui.ButtonKind) ui.Actions {
 	if !t.mayBuild() {
 		return nil
 	}
-	use := ui.Actions{ui.PostButton{
-		Action: t.v.path("templates", one.Slug, "use"),
-		Button: ui.Button{Text: "Use this", About: one.Title, Kind: ui.Quiet, TestID: "use-" + one.Slug},
-	}}
-	if id, made := t.Made[one.Slug]; made {
-		use = ui.Actions{ui.Button{Text: "Open the pipeline", About: one.Title, Kind: ui.Quiet, Href: t.v.path("pipelines", id.String())}}
-	}
-	return append(use, ui.PostButton{
+	return append(t.use(one), ui.PostButton{
 		Action: t.v.path("templates", one.Slug, "try"), Hidden: []ui.Hidden{{Name: "key", Value: t.Key + "-" + one.Slug}},
 		Button: ui.Button{Text: "Run with sample", About: one.Title, Kind: kind, Icon: ui.IconPlay, TestID: "try-" + one.Slug},
 	})
 }
 
-// templatePage is one template with its whole outline.
-func (s *Server) templatePage(v *visit) error {
-	template, ok := pipeline.TemplateBySlug(v.Param("slug"))
-	if !ok {
-		return errNotFound
+// use leads to the questions of a template, if any is open; else it takes the template or
+// leads to the pipeline that was made of it.
+func (t templatesView) use(one pipeline.Template) ui.Actions {
+	made, there := t.Made[one.Slug]
+	open := one.Settings
+	if there {
+		open = one.Missing(made.Draft)
 	}
-	program, err := pipeline.Compile(template.Document)
-	if err != nil {
-		return err
+	switch {
+	case len(open) > 0:
+		return ui.Actions{ui.Button{Text: "Use this", About: one.Title, Kind: ui.Quiet, Href: t.v.path("templates", one.Slug, "use"), TestID: "use-" + one.Slug}}
+	case there:
+		return ui.Actions{ui.Button{Text: "Open the pipeline", About: one.Title, Kind: ui.Quiet, Href: t.v.path("pipelines", made.ID.String())}}
 	}
-	view := templatesView{v: v, Key: newFormKey(), Made: map[string]pipeline.ID{}}
-	return v.page(http.StatusOK, v.frame(template.Title, inTemplates), templateBody(view, shownTemplate{template, program}))
+	return ui.Actions{ui.PostButton{
+		Action: t.v.path("templates", one.Slug, "use"),
+		Button: ui.Button{Text: "Use this", About: one.Title, Kind: ui.Quiet, TestID: "use-" + one.Slug},
+	}}
 }

@@ -47,3 +47,22 @@ func TestPagesOfTemplatesThatRan(t *testing.T) {
 		require.NotEmpty(t, paths)
 	}
 }
+
+// The gallery, a template and the questions of one can be read and used in every view.
+func TestTemplatesLook(t *testing.T) {
+	t.Parallel()
+	chromium := browsertest.Start(t)
+	s := listen(t)
+	for _, view := range browsertest.Views {
+		p := chromium.Open(t, view)
+		become(p, s, tenants.Owner)
+		for name, path := range map[string]string{
+			"templates": s.at("templates"), "templates-found": s.at("templates") + "?q=invoice", "templates-none": s.at("templates") + "?q=zeppelin",
+			"template-claims": s.at("templates", "claims-triage"), "template-use": s.at("templates", "claims-triage", "use"),
+		} {
+			p.Go(s.web.origin + path)
+			p.Shot(name)
+			p.Check(t)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type Template struct {
 	// SampleCost is about what a run on the sample costs, in pretend micro-USD.
 	SampleCost int64
 	Document   Document
+	Program    *Program
 	// SampleFiles are the files of the sample by name.
 	SampleFiles map[string][]byte
 }
@@ -76,6 +77,9 @@ func readTemplate(slug string) (Template, error) {
 	}
 	t := Template{Slug: slug, Area: file.Area, Title: file.Title, Summary: file.Summary, Settings: file.Settings, SampleCost: file.Cost}
 	if t.Document, err = Parse(file.Document); err != nil {
+		return Template{}, err
+	}
+	if t.Program, err = Compile(t.Document); err != nil {
 		return Template{}, err
 	}
 	t.SampleFiles, err = sampleFiles(t.Document)
