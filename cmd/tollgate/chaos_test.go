@@ -111,6 +111,7 @@ func TestChaos(t *testing.T) {
 	for n, m := range c.mixtures {
 		c.mixtures[n].id = c.publish(m.document())
 	}
+	c.cap()
 	c.workers = []*fault.Process{c.work(), c.work()}
 	c.run()
 	c.requireEnds()
@@ -121,6 +122,20 @@ func TestChaos(t *testing.T) {
 	c.requireTakeOvers(report != "")
 	if report != "" {
 		c.write(report)
+	}
+}
+
+// cap has every scope counted in which the calls stand; none of the caps is reached.
+func (c *chaos) cap() {
+	limit := 1_000 * ledger.Dollar
+	places := []ledger.Place{ledger.OfTenant(c.tenant), ledger.OfTenantDay(c.tenant)}
+	for _, m := range c.mixtures {
+		places = append(places, ledger.OfPipeline(ledger.PipelineID(m.id)))
+	}
+	for _, place := range places {
+		c.in(func(ctx context.Context, tx tenants.Tx) error {
+			return ledger.SetCap(ctx, tx, ledger.Cap{Place: place, Funds: ledger.Real, Limit: &limit})
+		})
 	}
 }
 
