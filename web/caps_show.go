@@ -24,7 +24,7 @@ func (c capsView) lead() ui.Sentence {
 }
 
 func (c capsView) actions() ui.Actions {
-	return ui.Actions{ui.Button{Text: "Rules about caps", Icon: ui.IconSettings, Href: c.v.path("settings", "money")}}
+	return ui.Actions{ui.Button{Text: "Prices of models", Kind: ui.Quiet, Href: c.v.path("prices")}, ui.Button{Text: "Rules about caps", Icon: ui.IconSettings, Href: c.v.path("settings", "money")}}
 }
 
 // table compares the places.
@@ -116,7 +116,10 @@ func (c capsView) requests() []ui.Row {
 }
 
 func (c capsView) requestWords(request ledger.Request) string {
-	if request.Change.Cap == nil {
+	switch {
+	case request.Change.Price != nil:
+		return "Change the prices of models"
+	case request.Change.Cap == nil:
 		return "Change the rules about caps"
 	}
 	return "AI spend cap of " + c.Asked[request.ID].inText() + ": " + limitWords(request.Change.Cap.Limit, request.Change.Cap.Place)

@@ -51,6 +51,10 @@ func things(s *site, in workspace) map[string]string {
 		request, requestErr := ledger.Ask(ctx, tx, change, "secret topic", in.ID.String(), in.people[tenants.Builder])
 		require.NoError(s.t, requestErr)
 		found["request"] = request.String()
+		one := 3 * ledger.Dollar
+		price, priceErr := ledger.AddPrice(ctx, tx, ledger.PriceForm{Model: "acme/secret-plan", Rates: ledger.RateForm{Input: &one, Output: &one}}.Price(), "", in.people[tenants.Owner].User.ID)
+		require.NoError(s.t, priceErr)
+		found["price"] = price.String()
 		found["callback"] = strings.TrimPrefix(s.engine.Callbacks.Address(in.ID, run.ID, engine.StepRunID{}, "ask"), siteURL+engine.CallbackPath)
 		return err
 	})

@@ -61,6 +61,10 @@ func (s *Server) requestMail(ctx context.Context, tx tenants.Tx, request ledger.
 
 // requestFacts say what a request is about and what would change.
 func (v *visit) requestFacts(ctx context.Context, tx tenants.Tx, request ledger.Request) ([]ui.Pair, string, error) {
+	if price := request.Change.Price; price != nil {
+		own, err := ledger.OwnPrices(ctx, tx)
+		return priceFacts(*price, own), "the prices of models", err
+	}
 	change := request.Change.Cap
 	if change == nil {
 		return settingsFacts(request.Change.Settings), "the rules about caps", nil
@@ -97,6 +101,27 @@ func alertWords(only bool) string {
 		return ", which only alerts"
 	}
 	return ""
+}
+
+// priceFacts say what a change of prices would set.
+func priceFacts(c ledger.PriceChange, own []ledger.OwnPrice) []ui.Pair {
+	switch {
+	case c.Add != nil:
+		price := c.Add.Price()
+		return []ui.Pair{{Label: "Model", Value: c.Add.Model}, {Label: "A million tokens read", Value: rateWords(price.Input)},
+			{Label: "A million tokens written", Value: rateWords(price.Output)}, {Label: "From and into the cache", Value: rateWords(price.CacheRead) + ", " + rateWords(price.CacheWrite)}}
+	case c.Alias != nil:
+		return []ui.Pair{{Label: "Name on the bill", Value: c.Alias.Billed}, {Label: "Costs what this model costs", Value: c.Alias.Model}}
+	case c.RemoveAlias != "":
+		return []ui.Pair{{Label: "Name that is removed", Value: c.RemoveAlias}}
+	}
+	facts := []ui.Pair{{Label: "What is done", Value: "a price of this workspace is taken out of use"}}
+	for _, price := range own {
+		if price.ID == c.Retire {
+			facts = append(facts, ui.Pair{Label: "Model", Value: price.Provider + "/" + price.Model}, ui.Pair{Label: "Read and written", Value: rateWords(price.Input) + ", " + rateWords(price.Output)})
+		}
+	}
+	return facts
 }
 
 func settingsFacts(s *ledger.Settings) []ui.Pair {

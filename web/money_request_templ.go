@@ -181,7 +181,7 @@ func (r requestView) decideTitle() string {
 
 func (r requestView) grantWords() string {
 	if r.Request.FirstBy.IsZero() {
-		return "Change the cap"
+		return "Agree"
 	}
 	return "Confirm it"
 }

@@ -210,6 +210,9 @@ func problemByType(err error) (problem, bool) {
 	if amount, ok := errors.AsType[*ledger.AmountError](err); ok {
 		return unfit(amount.Reason), true
 	}
+	if price, ok := errors.AsType[*ledger.PriceError](err); ok {
+		return unfit(price.Reason), true
+	}
 	if tries, ok := errors.AsType[*tenants.TooManyTries](err); ok {
 		return tooMany("ask for a new code", tries.Wait), true
 	}

@@ -24,14 +24,18 @@ type CapChange struct {
 
 // Change is one change of money: exactly one of its parts is set.
 type Change struct {
-	Cap      *CapChange `json:"cap,omitempty"`
-	Settings *Settings  `json:"settings,omitempty"`
+	Cap      *CapChange   `json:"cap,omitempty"`
+	Price    *PriceChange `json:"price,omitempty"`
+	Settings *Settings    `json:"settings,omitempty"`
 }
 
 // kind is the column of the request that carries the change.
 func (c Change) kind() string {
-	if c.Settings != nil {
+	switch {
+	case c.Settings != nil:
 		return "settings"
+	case c.Price != nil:
+		return "price"
 	}
 	return "cap"
 }
@@ -72,6 +76,9 @@ func (c Change) check() error {
 	if c.Settings != nil {
 		return c.Settings.check()
 	}
+	if c.Price != nil {
+		return c.Price.check()
+	}
 	if c.Cap == nil {
 		return fmt.Errorf("%w: there is nothing to change", ErrBadCap)
 	}
@@ -94,12 +101,14 @@ func (c Change) asksSecond(ctx context.Context, tx tenants.Tx, first tenants.Use
 		return settings.loosens(*c.Settings) && others > 0, nil
 	case c.Cap != nil:
 		wants, err := c.Cap.asksSecond(ctx, tx, settings)
-		if wants && err == nil && others == 0 {
-			err = ErrNoSecond
+		if !wants || err != nil {
+			return false, err
 		}
-		return wants, err
 	}
-	return false, nil
+	if others == 0 {
+		return false, ErrNoSecond
+	}
+	return true, nil // prices always: one that is too low lets everything through
 }
 
 // asksSecond compares what the cap would become, now and when a limit ends, with what
@@ -131,6 +140,13 @@ func (c Change) apply(ctx context.Context, tx tenants.Tx, reason string, by tena
 	if c.Settings != nil {
 		entry.Detail["settings"] = c.Settings
 		if err := writeSettings(ctx, tx, *c.Settings, by.User.ID); err != nil {
+			return err
+		}
+		return tenants.Audit(ctx, tx, entry)
+	}
+	if c.Price != nil {
+		entry.Action, entry.Detail["price"] = "price.changed", c.Price
+		if err := c.Price.apply(ctx, tx, by.User.ID); err != nil {
 			return err
 		}
 		return tenants.Audit(ctx, tx, entry)
