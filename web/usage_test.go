@@ -118,7 +118,8 @@ func (s *site) spreadCharges() time.Time {
 		WITH n AS (SELECT hold_id, row_number() OVER (ORDER BY hold_id) AS n FROM charges),
 		moved AS (
 			UPDATE charges c SET month_start = ledger_month(c.month_start - interval '1 day', 'Europe/Berlin'),
-				started_at = ledger_month(c.month_start - interval '1 day', 'Europe/Berlin') + n.n * n.n * interval '4 hours' + interval '9 hours'
+				started_at = ledger_month(c.month_start - interval '1 day', 'Europe/Berlin') + n.n * n.n * interval '4 hours' + interval '9 hours',
+				day_start = ledger_day(ledger_month(c.month_start - interval '1 day', 'Europe/Berlin') + n.n * n.n * interval '4 hours' + interval '9 hours', 'Europe/Berlin')
 			FROM n WHERE n.hold_id = c.hold_id AND n.n > 2 RETURNING c.month_start)
 		SELECT max(month_start) FROM moved`).Scan(&before))
 	return before.Add(24 * time.Hour)
