@@ -71,9 +71,11 @@ shots: ## Take pictures of all pages, both widths and themes, into shots/
 	TOLLGATE_SHOTS=$(CURDIR)/shots go test -count=1 ./web ./web/ui/gallery ./cmd/tollgate -run 'Look|Gallery|Walk'
 
 .PHONY: bench
-bench: ## Measure the engine (MEASURE=W1,W2 some of it), and the pages at 1,000 runs of 20 steps
+bench: ## Measure the engine (MEASURE=W1,W2 some of it), the pages at 1,000 runs of 20 steps, and the ledger
 	go test ./jobs/bench -count=1 -timeout 2h -v -run 'Measures$$' -args -measure $(or $(MEASURE),W1,W2,W3,W4,W5,W6,W7,W8) -note $(CURDIR)/docs/measures
 	go test ./web -run '^$$' -bench Pages -benchtime 200x
+	go test ./billing/ledger -run '^$$' -bench . -benchtime 3s
+	TOLLGATE_CHARGES=1000000 go test ./billing/ledger -count=1 -v -run TestLargeMonth
 
 .PHONY: lists
 lists: ## Measure lists of runs, and finding some, with a million runs in the table

@@ -17,7 +17,7 @@ import (
 
 // S47, and more of it: many calls at once, each of random cost, under caps of all three
 // scopes, while a reader looks at every balance without pause.
-func TestCapHoldsUnderConcurrency(t *testing.T) {
+func TestCaseS47CapHoldsUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	runs := []step{b.run(t), b.run(t), b.run(t), b.run(t), b.run(t)}
@@ -113,7 +113,7 @@ func watch(t *testing.T, b *books) (chan struct{}, chan int) {
 }
 
 // S47 to the letter: $1.00, $0.90 of it spent, twenty calls of at most $0.05 at once.
-func TestTwentyAtOnceWithRoomForTwo(t *testing.T) {
+func TestCaseS47TwentyAtOnceWithRoomForTwo(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	s := b.run(t)
@@ -140,7 +140,7 @@ func TestTwentyAtOnceWithRoomForTwo(t *testing.T) {
 }
 
 // S51: wherever the caps are, the lowest binds and is named.
-func TestTightestCapBinds(t *testing.T) {
+func TestCaseS51TightestCapBinds(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	cases := []struct {

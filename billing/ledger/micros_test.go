@@ -40,7 +40,7 @@ func TestMicrosForPeople(t *testing.T) {
 }
 
 // S49, and its neighbours.
-func TestParseLimit(t *testing.T) {
+func TestCaseS49Limits(t *testing.T) {
 	t.Parallel()
 	good := map[string]ledger.Micros{
 		"0": 0, "0.00": 0, "50": 50_000_000, "50.5": 50_500_000, "0.01": 10_000, " 12.50 ": 12_500_000, "$7": 7_000_000,

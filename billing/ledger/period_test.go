@@ -20,7 +20,7 @@ func (b *books) zone(t *testing.T, name string) {
 }
 
 // S48: in Tokyo August begins nine hours before it does in UTC.
-func TestMonthTurnsInTheTenantsZone(t *testing.T) {
+func TestCaseS48MonthTurnsInTheTenantsZone(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	b.zone(t, "Asia/Tokyo")

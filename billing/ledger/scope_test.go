@@ -57,7 +57,7 @@ func (b *books) stand(t testing.TB, place ledger.Place) ledger.PeriodStatus {
 
 // S51: a cap on any one scope binds, knows what was spent before it was set, is named,
 // and binds no more once it is lifted.
-func TestEveryScopesCapBinds(t *testing.T) {
+func TestCaseS51EveryScopesCapBinds(t *testing.T) {
 	t.Parallel()
 	b := open(t)
 	for _, scope := range []ledger.Scope{ledger.ScopeStep, ledger.ScopeRun, ledger.ScopePipeline, ledger.ScopeCostCentre,
