@@ -34,6 +34,7 @@ type checker struct {
 // doc-level problems have no step; n is nil for them.
 func (c *checker) add(severity Severity, n *Node, field, format string, args ...any) {
 	p := Problem{Severity: severity, Field: field, Message: fmt.Sprintf(format, args...)}
+	p.Says = p.Message
 	if n != nil {
 		p.Step = n.ID()
 		p.Message = n.title() + ": " + p.Message

@@ -49,7 +49,7 @@ type binder struct {
 // Hostile documents can be wrong in a million places; a hundred are told.
 func (b *binder) fail(format string, args ...any) {
 	if len(b.problems) < maxParseProblems {
-		b.problems = append(b.problems, Problem{Blocks, b.step, b.path, b.where() + fmt.Sprintf(format, args...)})
+		b.problems = append(b.problems, Problem{Blocks, b.step, b.path, b.where() + fmt.Sprintf(format, args...), fmt.Sprintf(format, args...)})
 	}
 }
 

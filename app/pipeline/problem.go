@@ -17,6 +17,7 @@ type Problem struct {
 	Step     string // id of the step; empty for the document itself
 	Field    string // path within the step or document, such as "with.prompt"
 	Message  string
+	Says     string // the message without the name of its step; beside a field it is enough
 }
 
 // Invalid is the error of a document that cannot be used, with everything found.
