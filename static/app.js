@@ -64,6 +64,21 @@
     }
   });
 
+  // Data is inserted where the cursor is; without a script the server puts it at the end.
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest?.("[data-insert] button")?.parentElement;
+    const field = box && document.getElementById(box.dataset.insert);
+    if (!field) return;
+    event.preventDefault();
+    const choice = box.querySelector("select");
+    if (!choice.value) return choice.focus();
+    const before = field.value.slice(0, field.selectionStart);
+    const gap = before && !/\s$/.test(before) ? " " : "";
+    field.setRangeText(gap + choice.value, field.selectionStart, field.selectionEnd, "end");
+    choice.value = "";
+    field.focus();
+  });
+
   // A file that is too large is told before it is sent.
   document.addEventListener("change", (event) => {
     const input = event.target;

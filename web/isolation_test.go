@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
+	"tollgate/app/pipeline"
 	"tollgate/app/review"
 	"tollgate/billing/ledger"
 	"tollgate/tenants"
@@ -26,7 +27,11 @@ func things(s *site, in workspace) map[string]string {
 	found := map[string]string{
 		"tenant": in.ID.String(), "pipeline": id.String(), "run": run.ID.String(), "digest": run.Input.String(), "slug": "customer-mail",
 	}
+	found["at"] = "plan_" + tenants.NewID[int]().Short()
 	s.inTx(in.ID, func(ctx context.Context, tx tenants.Tx) error {
+		draft := askingDocument("Secret plan")
+		draft.Steps[0].ID = found["at"]
+		require.NoError(s.t, pipeline.SaveDraft(ctx, tx, id, draft, in.people[tenants.Builder].User.ID))
 		progress, err := engine.ProgressOf(ctx, tx, run.ID)
 		require.NoError(s.t, err)
 		found["step"] = progress.Steps[0].ID.String()

@@ -53,7 +53,8 @@ func (p *page) leadsTo(path string) *page {
 func (p *page) follow() *page {
 	p.t.Helper()
 	p.is(http.StatusSeeOther)
-	return p.browser.get(p.header.Get("Location"))
+	path, _, _ := strings.Cut(p.header.Get("Location"), "#")
+	return p.browser.get(path)
 }
 
 // says requires words on the page, as a reader sees them.

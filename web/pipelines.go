@@ -38,6 +38,15 @@ func (s *Server) pipelinesPage(v *visit) error {
 	return v.page(http.StatusOK, v.frame("Pipelines", inPipelines), pipelinesBody(view))
 }
 
+// actions begin with a template or from nothing.
+func (p pipelinesView) actions() ui.Actions {
+	actions := ui.Actions{ui.Button{Text: "Browse templates", Icon: ui.IconTemplates, Href: p.v.path("templates")}}
+	if p.v.me.Role.May(tenants.BuildPipelines) {
+		actions = append(actions, ui.Button{Text: "New pipeline", Icon: ui.IconPlus, Href: p.v.path("pipelines", "new"), TestID: "to-new-pipeline"})
+	}
+	return actions
+}
+
 // rows have the newest run beside each pipeline: whether it works is the first question.
 func (p pipelinesView) rows() []ui.TableRow {
 	var rows []ui.TableRow
@@ -207,10 +216,13 @@ func (p pipelineView) mayStart() bool { return p.v.me.Role.May(tenants.StartRuns
 
 // actions start a run with the person's own data, or at once with the sample.
 func (p pipelineView) actions() ui.Actions {
-	if !p.mayStart() {
-		return nil
-	}
 	actions := ui.Actions{}
+	if p.mayBuild() {
+		actions = append(actions, ui.Button{Text: "Edit", Icon: ui.IconPencil, Href: p.v.path("pipelines", p.One.ID.String(), "draft"), TestID: "edit"})
+	}
+	if !p.mayStart() {
+		return actions
+	}
 	if p.Version.Document.Sample != nil {
 		actions = append(actions, ui.PostButton{
 			Action: p.v.path("pipelines", p.One.ID.String(), "sample"), Hidden: []ui.Hidden{{Name: "key", Value: p.Key}},

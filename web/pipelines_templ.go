@@ -36,7 +36,7 @@ func pipelinesBody(p pipelinesView) templ.Component {
 		templ_7745c5c3_Err = ui.PageHead{
 			Title:   "Pipelines",
 			Lead:    ui.Words("What this workspace can run. Runs in progress stay on the version they began with."),
-			Actions: ui.Actions{ui.Button{Text: "Browse templates", Icon: ui.IconTemplates, Href: p.v.path("templates")}},
+			Actions: p.actions(),
 		}.Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -70,6 +70,11 @@ var problems = []struct {
 	{pipeline.ErrNotFound, problem{status: http.StatusNotFound, heading: "There is no such pipeline",
 		sentence: "The address may be mistyped, or the pipeline was removed. Look for it among the pipelines."}},
 	{errChangedSince, overtaken},
+	{errNoStep, problem{status: http.StatusNotFound, heading: "The draft has no such step",
+		sentence: "Somebody may have removed it. Open the draft and look at its outline; Undo brings back what was removed."}},
+	{errNoKey, problem{status: http.StatusBadRequest, heading: "This form is not complete",
+		sentence: "It came without its one-time key, so it might be sent twice. Load the form again and send it from there."}},
+	{pipeline.ErrDraftMoved, overtaken},
 	{trigger.ErrBadKey, problem{status: http.StatusUnprocessableEntity, heading: "This key cannot be used", sentence: "A key has up to 200 characters. Shorten it and send the form again."}},
 	{trigger.ErrNoFormKey, problem{status: http.StatusBadRequest, heading: "This form is not complete",
 		sentence: "It came without its one-time key, so it might be sent twice. Load the form again and send it from there."}},
@@ -177,6 +182,9 @@ func problemByType(err error) (problem, bool) {
 	}
 	if invalid, ok := errors.AsType[*pipeline.Invalid](err); ok && len(invalid.Problems) > 0 {
 		return unfit(invalid.Problems[0].Message), true
+	}
+	if bad, ok := errors.AsType[*pipeline.BadEdit](err); ok {
+		return problem{status: http.StatusConflict, heading: "This cannot be done to the draft", sentence: bad.Reason}, true
 	}
 	if bad, ok := errors.AsType[*engine.BadEvent](err); ok {
 		return unfit(bad.Reason), true

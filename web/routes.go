@@ -2,12 +2,14 @@ package web
 
 import (
 	"tollgate/app/engine"
+	"tollgate/app/pipeline"
 	"tollgate/tenants"
 )
 
 // Where workspaces, review links, and the pages about the installation begin.
 const (
 	workspacePath = "/w/:tenant"
+	draftPath     = workspacePath + "/pipelines/:pipeline/draft"
 	linkPath      = "/r/:token"
 	operatePath   = "/ops"
 )
@@ -76,8 +78,13 @@ func (s *Server) routes() []route {
 
 		// Pipelines, and starting their runs.
 		get(workspacePath+"/pipelines", "pipeline.list", may(tenants.Read), s.pipelinesPage),
+		get(workspacePath+"/pipelines/new", "pipeline.ask", may(tenants.BuildPipelines), s.newPipelinePage),
+		post(workspacePath+"/pipelines/new", "pipeline.make", may(tenants.BuildPipelines), s.newPipeline),
 		get(workspacePath+"/pipelines/:pipeline", "pipeline.show", may(tenants.Read), s.pipelinePage),
 		get(workspacePath+"/pipelines/:pipeline/versions", "pipeline.versions", may(tenants.Read), s.versionsPage),
+		get(workspacePath+"/pipelines/:pipeline/versions/compare", "version.compare", may(tenants.Read), s.comparePage),
+		get(workspacePath+"/pipelines/:pipeline/versions/restore", "version.ask_restore", may(tenants.BuildPipelines), s.restorePage),
+		post(workspacePath+"/pipelines/:pipeline/versions/restore", "version.restore", may(tenants.BuildPipelines), s.restoreVersion),
 		get(workspacePath+"/pipelines/:pipeline/start", "run.ask", may(tenants.StartRuns), s.startPage),
 		post(workspacePath+"/pipelines/:pipeline/start", "run.start", may(tenants.StartRuns), s.startRun).uploads(),
 		get(workspacePath+"/pipelines/:pipeline/told", "pipeline.ask_told", may(tenants.BuildPipelines), s.toldPage),
@@ -85,6 +92,28 @@ func (s *Server) routes() []route {
 		post(workspacePath+"/pipelines/:pipeline/told/renew", "pipeline.renew_hook_secret", may(tenants.BuildPipelines), s.renewHookSecret),
 		post(workspacePath+"/pipelines/:pipeline/model", "pipeline.change_model", may(tenants.BuildPipelines), s.changeModel),
 		post(workspacePath+"/pipelines/:pipeline/sample", "run.start_sample", may(tenants.StartRuns), s.sampleRun),
+
+		// The draft of a pipeline, which is edited and published.
+		get(draftPath, "draft.show", may(tenants.Read), s.builderPage),
+		post(draftPath, "draft.save", may(tenants.BuildPipelines), s.saveSettings),
+		get(draftPath+"/add", "draft.ask_add", may(tenants.Read), s.addPage),
+		post(draftPath+"/add", "draft.add", may(tenants.BuildPipelines), s.addStep),
+		get(draftPath+"/steps/:at", "draft.show_step", may(tenants.Read), s.stepPage),
+		post(draftPath+"/steps/:at", "draft.save_step", may(tenants.BuildPipelines), s.saveStep),
+		get(draftPath+"/steps/:at/move", "draft.ask_move", may(tenants.BuildPipelines), s.moveStepPage),
+		post(draftPath+"/steps/:at/move", "draft.move", may(tenants.BuildPipelines), s.moveStep),
+		post(draftPath+"/steps/:at/up", "draft.move_up", may(tenants.BuildPipelines), s.change("Moved “%s” up", nudge(true))),
+		post(draftPath+"/steps/:at/down", "draft.move_down", may(tenants.BuildPipelines), s.change("Moved “%s” down", nudge(false))),
+		post(draftPath+"/steps/:at/copy", "draft.copy", may(tenants.BuildPipelines), s.change("Copied “%s”", pipeline.Document.WithCopy)),
+		post(draftPath+"/steps/:at/off", "draft.turn_off", may(tenants.BuildPipelines), s.change("Turned “%s” off", turn(true))),
+		post(draftPath+"/steps/:at/on", "draft.turn_on", may(tenants.BuildPipelines), s.change("Turned “%s” on", turn(false))),
+		post(draftPath+"/steps/:at/delete", "draft.delete", may(tenants.BuildPipelines), s.change("Removed “%s”", remove)),
+		post(draftPath+"/undo", "draft.undo", may(tenants.BuildPipelines), s.undoEdit),
+		post(draftPath+"/redo", "draft.redo", may(tenants.BuildPipelines), s.redoEdit),
+		get(draftPath+"/changes", "draft.changes", may(tenants.Read), s.changesPage),
+		post(draftPath+"/discard", "draft.discard", may(tenants.BuildPipelines), s.discardDraft),
+		get(draftPath+"/publish", "draft.ask_publish", may(tenants.BuildPipelines), s.publishPage),
+		post(draftPath+"/publish", "draft.publish", may(tenants.BuildPipelines), s.publishDraft),
 
 		// Runs.
 		get(workspacePath+"/runs", "run.list", may(tenants.Read), s.runsPage),

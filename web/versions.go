@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -77,10 +78,34 @@ func (p versionsView) rows() []ui.TableRow {
 		published := ui.WhenBrief(line.PublishedAt, p.v.now, p.v.zone())
 		rows = append(rows, ui.TableRow{ID: "version-" + strconv.Itoa(line.Number), Cells: []ui.Cell{
 			p.nameCell(line), {Text: openWords(p.Open[line.Number])}, {Rich: p.standings(p.Open[line.Number], line.Number)},
-			{Text: published, Small: by(line.PublishedBy)},
+			{Text: published, Small: by(line.PublishedBy)}, {Rich: p.ways(line.Number)},
 		}})
 	}
 	return rows
+}
+
+// ways lead from a version to what sets it apart, and back to it.
+func (p versionsView) ways(number int) ui.Sentence {
+	at := func(page string, query url.Values) string {
+		return p.v.path("pipelines", p.One.ID.String(), "versions", page) + "?" + query.Encode()
+	}
+	var out ui.Sentence
+	if number > 1 {
+		before := url.Values{"from": {strconv.Itoa(number - 1)}, "to": {strconv.Itoa(number)}}
+		out = append(out, ui.LinkTo("What changed", at("compare", before)))
+	}
+	if number == p.One.Live {
+		return out
+	}
+	against := url.Values{"from": {strconv.Itoa(number)}, "to": {strconv.Itoa(p.One.Live)}}
+	if len(out) > 0 {
+		out = append(out, ui.Plain(" · "))
+	}
+	out = append(out, ui.LinkTo("compare with the live one", at("compare", against)))
+	if p.v.me.Role.May(tenants.BuildPipelines) {
+		out = append(out, ui.Plain(" · "), ui.LinkTo("make it live again", at("restore", url.Values{"version": {strconv.Itoa(number)}})))
+	}
+	return out
 }
 
 // by names who did something.

@@ -52,7 +52,7 @@ func versionsBody(p versionsView) templ.Component {
 		} else {
 			templ_7745c5c3_Err = ui.Table{
 				ID: "versions", Caption: p.caption(), Brief: true,
-				Columns: []ui.Column{{Title: "Version"}, {Title: "Open runs", Number: true}, {Title: "How they stand"}, {Title: "Published", Number: true}},
+				Columns: []ui.Column{{Title: "Version"}, {Title: "Open runs", Number: true}, {Title: "How they stand"}, {Title: "Published", Number: true}, {Title: "Look closer"}},
 				Rows:    p.rows(),
 			}.Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {

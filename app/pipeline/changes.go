@@ -73,11 +73,8 @@ func (c *comparison) step(n *Node) {
 
 // bareStep is a step without its name and the steps inside.
 func bareStep(s Step) Step {
-	s = clone(s)
+	s = s.Alone()
 	s.ID, s.Name, s.Kind = "", "", ""
-	for _, inner := range s.inside() {
-		*inner.steps = nil
-	}
 	return s
 }
 
@@ -155,4 +152,13 @@ func listOf(n *Node) string {
 		return ""
 	}
 	return n.Parent.ID() + "/" + string(n.List)
+}
+
+// Alone is the step without the steps inside it.
+func (s Step) Alone() Step {
+	s = clone(s)
+	for _, inner := range s.inside() {
+		*inner.steps = nil
+	}
+	return s
 }

@@ -208,7 +208,7 @@ func unquote(s string) (string, bool) {
 // TypedTest makes a test of what a person chose and typed. What is typed is a number, a
 // date or an amount where the value is one, the name of another value in brackets, or else
 // a text; a text in quotes is always a text.
-func TypedTest(of Datum, op TestOp, typed string, names *Names) Test {
+func TypedTest(of Datum, op TestOp, typed string, names *DataNames) Test {
 	t := Test{Value: of.Ref, Op: op}
 	typed = strings.TrimSpace(typed)
 	stored := names.StoredFormula(typed)
@@ -238,7 +238,7 @@ func TypedTest(of Datum, op TestOp, typed string, names *Names) Test {
 }
 
 // ShownTest is what a person chose and typed for a test.
-func ShownTest(t Test, of Datum, names *Names) (value, typed string) {
+func ShownTest(t Test, of Datum, names *DataNames) (value, typed string) {
 	value, typed = bareDate(t.Value), bareDate(t.With)
 	switch text, quoted := unquote(typed); {
 	case t.Op.Alone():

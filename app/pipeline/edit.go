@@ -146,12 +146,12 @@ func (d *Document) depthAt(at Place) int {
 	return depth
 }
 
-// height is how many levels a step takes with those inside it.
-func (s *Step) height() int {
+// Levels is how many levels a step takes with those inside it.
+func (s *Step) Levels() int {
 	most := 0
 	for _, inner := range s.inside() {
 		for i := range *inner.steps {
-			most = max(most, (*inner.steps)[i].height())
+			most = max(most, (*inner.steps)[i].Levels())
 		}
 	}
 	return most + 1
@@ -166,8 +166,9 @@ func (d *Document) ids() map[string]bool {
 	return out
 }
 
-// freshID makes an id out of words that none of taken has, and takes it.
-func freshID(words, otherwise string, taken map[string]bool) string {
+// FreshName makes a name that formulas can use out of words, unlike all that are taken, and
+// takes it.
+func FreshName(words, otherwise string, taken map[string]bool) string {
 	base := slug(words, otherwise)
 	id := base
 	for n := 2; taken[id] || !validName(id); n++ {
@@ -197,4 +198,14 @@ func slug(words, otherwise string) string {
 		return out
 	}
 	return otherwise
+}
+
+// NameOf spells what people typed as a name that formulas can use; empty for what holds no
+// letter.
+func NameOf(typed string) string {
+	name := slug(typed, "")
+	if name == "" && strings.TrimSpace(typed) != "" {
+		return "field"
+	}
+	return name
 }

@@ -9,7 +9,7 @@ func (d Document) WithStep(at Place, kind Kind, model string) (Document, string,
 		return d, "", badEdit("“%s” is not a kind of step. Choose one from the list.", shown(string(kind)))
 	}
 	own := clone(d)
-	s := Step{ID: freshID(kind.Title(), string(kind), own.ids()), Name: kind.Title(), Kind: kind, With: kind.Prefilled()}
+	s := Step{ID: FreshName(kind.Title(), string(kind), own.ids()), Name: kind.Title(), Kind: kind, With: kind.Prefilled()}
 	if ask, ok := s.With.(*AI); ok && model != "" {
 		ask.Models = []string{model}
 	}
@@ -25,7 +25,7 @@ func (d *Document) insert(at Place, s Step) error {
 	if err != nil {
 		return err
 	}
-	if depth := d.depthAt(at) + s.height() - 1; depth > MaxNesting {
+	if depth := d.depthAt(at) + s.Levels() - 1; depth > MaxNesting {
 		return badEdit("Steps would sit %d deep inside steps there; at most %d are possible. Move the inner ones into a pipeline of their own.", depth, MaxNesting)
 	}
 	if s.count()+len(d.ids()) > MaxSteps {
@@ -139,7 +139,7 @@ func (d Document) WithCopy(id string) (Document, string, error) {
 	again := clone(*source)
 	taken := own.ids()
 	renamed := map[string]string{}
-	again.each(func(s *Step) { renamed[s.ID] = freshID(s.ID, string(s.Kind), taken) })
+	again.each(func(s *Step) { renamed[s.ID] = FreshName(s.ID, string(s.Kind), taken) })
 	again.each(func(s *Step) {
 		s.ID = renamed[s.ID]
 		rereadStep(s, renamed)

@@ -192,7 +192,7 @@ func TestEditsKeepTheDocumentSound(t *testing.T) {
 			d = editAtRandom(r, d)
 			seen := map[string]bool{}
 			for i := range d.Steps {
-				require.LessOrEqual(t, d.Steps[i].height(), MaxNesting)
+				require.LessOrEqual(t, d.Steps[i].Levels(), MaxNesting)
 				d.Steps[i].each(func(s *Step) {
 					require.False(t, seen[s.ID], "%s twice", s.ID)
 					seen[s.ID] = true

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Names turn the places in formulas and texts into names for people and back: what is
+// DataNames turn the places in formulas and texts into names for people and back: what is
 // stored is {{ steps.triage.category }}, what is read and typed [Sort the e-mail › Category].
 // What has no name of its own is shown as it is stored, and every text comes back as it
 // was stored.
-type Names struct {
+type DataNames struct {
 	refs  map[string]string // by name
 	names map[string]string // by ref
 }
 
-// NewNames gives each value a name. Those that would share one are told apart by the id of
+// NewDataNames gives each value a name. Those that would share one are told apart by the id of
 // their step.
-func NewNames(data []Datum) *Names {
+func NewDataNames(data []Datum) *DataNames {
 	shared := map[string]map[string]bool{}
 	for _, d := range data {
 		if shared[d.name("")] == nil {
@@ -24,7 +24,7 @@ func NewNames(data []Datum) *Names {
 		}
 		shared[d.name("")][d.Ref] = true
 	}
-	n := &Names{refs: map[string]string{}, names: map[string]string{}}
+	n := &DataNames{refs: map[string]string{}, names: map[string]string{}}
 	for _, d := range data {
 		name := d.name("")
 		if len(shared[name]) > 1 {
@@ -47,7 +47,7 @@ func (d Datum) name(mark string) string {
 var typographic = strings.NewReplacer("'", "’", `"`, "”")
 
 // Of is the name of a value; empty where it has none.
-func (n *Names) Of(ref string) string { return n.names[ref] }
+func (n *DataNames) Of(ref string) string { return n.names[ref] }
 
 // emptyWords part a name from what is inserted where its value is empty.
 const emptyWords = ", if empty: "
@@ -58,7 +58,7 @@ var (
 )
 
 // ShownText is a stored text as people read and type it.
-func (n *Names) ShownText(stored string) string {
+func (n *DataNames) ShownText(stored string) string {
 	shown := storedInsertion.ReplaceAllStringFunc(stored, func(found string) string {
 		parts := storedInsertion.FindStringSubmatch(found)
 		name, ok := n.names[parts[1]]
@@ -88,7 +88,7 @@ func spelled(stored string) string {
 }
 
 // StoredText is what was typed as it is stored.
-func (n *Names) StoredText(typed string) string {
+func (n *DataNames) StoredText(typed string) string {
 	return bracketed.ReplaceAllStringFunc(typed, func(found string) string {
 		name, empty, guarded := strings.Cut(found[1:len(found)-1], emptyWords)
 		ref, ok := n.refs[name]
@@ -103,7 +103,7 @@ func (n *Names) StoredText(typed string) string {
 }
 
 // ShownFormula is a stored formula as people read and type it.
-func (n *Names) ShownFormula(stored string) string {
+func (n *DataNames) ShownFormula(stored string) string {
 	shown := overPlaces(stored, func(place string) string {
 		parts := strings.Split(place, ".")
 		for end := len(parts); end > 0; end-- {
@@ -120,7 +120,7 @@ func (n *Names) ShownFormula(stored string) string {
 }
 
 // StoredFormula is what was typed as it is stored.
-func (n *Names) StoredFormula(typed string) string {
+func (n *DataNames) StoredFormula(typed string) string {
 	return outsideQuotes(typed, func(part string) string {
 		return bracketed.ReplaceAllStringFunc(part, func(found string) string {
 			if ref, ok := n.refs[found[1:len(found)-1]]; ok {

@@ -11,7 +11,7 @@ import (
 
 func TestNamesStandForPlaces(t *testing.T) {
 	t.Parallel()
-	names := NewNames([]Datum{
+	names := NewDataNames([]Datum{
 		{Ref: "input.mail", From: "Input", Label: "Mail"},
 		{Ref: "steps.sort.kind", Step: "sort", From: "Sort it", Label: "Kind"},
 		{Ref: "steps.one.text", Step: "one", From: "Ask AI", Label: "Answer"},
@@ -50,7 +50,7 @@ func TestNamesBringEverythingBack(t *testing.T) {
 	t.Parallel()
 	for _, template := range Templates() {
 		program := Sketch(template.Document)
-		names := NewNames(program.AllData())
+		names := NewDataNames(program.AllData())
 		for _, n := range grow(&template.Document).all {
 			for _, s := range append(n.Step.With.slots(), plainSlots(innerSlots(n.Step.With))...) {
 				if s.text {
@@ -76,7 +76,7 @@ func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"{{ input.mail }}", "[Input › Mail]", `"[Input › Mail]`, `{{ default(input.mail, "x") }}`, "input.mail['a']"} {
 		f.Add(seed)
 	}
-	names := NewNames([]Datum{{Ref: "input.mail", From: "Input", Label: "Mail"}, {Ref: "steps.a.b", From: "A", Label: "B"}})
+	names := NewDataNames([]Datum{{Ref: "input.mail", From: "Input", Label: "Mail"}, {Ref: "steps.a.b", From: "A", Label: "B"}})
 	f.Fuzz(func(t *testing.T, s string) {
 		if back := names.StoredText(names.ShownText(s)); back != s && back != spelled(s) && back != names.StoredText(s) {
 			t.Fatalf("%q came back as %q", s, back)
@@ -137,7 +137,7 @@ func FuzzCondition(f *testing.F) {
 
 func TestWhatIsTypedIsTakenByItsType(t *testing.T) {
 	t.Parallel()
-	names := NewNames([]Datum{{Ref: "input.other", From: "Input", Label: "Other"}})
+	names := NewDataNames([]Datum{{Ref: "input.other", From: "Input", Label: "Other"}})
 	of := func(typ FieldType) Datum { return Datum{Ref: "input.a", Field: Field{Type: typ, Currency: "EUR"}} }
 	for _, c := range []struct {
 		of      FieldType
