@@ -141,7 +141,9 @@ func TestTwoEditorsLoseNothing(t *testing.T) {
 	id := s.emails()
 	steps := allSteps(s.draft(id).Draft)
 	ana, ben := s.in(tenants.Builder), s.in(tenants.Admin)
-	open := func(b *browser, step string) *drawnForm { return b.get(s.draftAt(id, "steps", step)).formOf("save-step") }
+	open := func(b *browser, step string) *drawnForm {
+		return b.get(s.draftAt(id, "steps", step)).formOf("save-step")
+	}
 
 	one, other := open(ana, steps[0]), open(ben, steps[1])
 	same, late := open(ana, steps[0]), open(ben, steps[0])
@@ -266,7 +268,7 @@ func TestDraftsArePublishedAndRolledBack(t *testing.T) {
 	b.get(s.at("pipelines", id.String(), "versions", "compare")+"?from=1&to=2").is(http.StatusOK).says("From v1 to v2", "Ask the chief editor")
 	versions := b.get(s.at("pipelines", id.String(), "versions")).is(http.StatusOK).says("make it live again")
 	_ = versions
-	ask := b.get(s.at("pipelines", id.String(), "versions", "restore")+"?version=1").is(http.StatusOK).says("Make v1 live again?")
+	ask := b.get(s.at("pipelines", id.String(), "versions", "restore") + "?version=1").is(http.StatusOK).says("Make v1 live again?")
 	back := ask.formOf("restore")
 	back.send().leadsTo(s.at("pipelines", id.String(), "versions"))
 	back.send().is(http.StatusConflict)
