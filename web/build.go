@@ -22,7 +22,7 @@ type draftView struct {
 	v        *visit
 	Draft    pipeline.Draft
 	Sketch   *pipeline.Program
-	Names    *pipeline.Names
+	Names    *pipeline.DataNames
 	Problems []pipeline.Problem
 	Changes  []pipeline.Change // since the live version; none before the first is published
 	Here     string            // id of the step that is edited; empty on the other pages
