@@ -179,7 +179,7 @@ func rich() []pipeline.Step {
 			{ID: "two", Name: "Two", Steps: []pipeline.Step{{ID: "in_two", Name: "In", Kind: pipeline.KindSet, With: &pipeline.Set{Values: []pipeline.Value{{Name: "n", Formula: "2"}}}}}},
 		}}},
 		{ID: "asks", Name: "Asks", Kind: pipeline.KindAI, With: &pipeline.AI{Models: []string{"practice/standard", "other/model"}, Instructions: "a\nb", Prompt: "p", MaxTokens: 5, MaxCost: 12_345,
-			OnRefusal: pipeline.RefusalNext, IfMissing: pipeline.MissingEmpty, Reuse: true, ReuseFor: &day, KeepRequest: true, Answer: []pipeline.Field{
+			OnRefusal: pipeline.RefusalNext, IfMissing: pipeline.MissingEmpty, Reuse: true, ReuseFor: &day, Keep: pipeline.KeepSent, Ask: []pipeline.Person{{Everyone: true}}, Answer: []pipeline.Field{
 				{Name: "pick", Label: "Pick", Type: pipeline.TypeChoice, Choices: []pipeline.Choice{{Value: "a", Label: "A"}, {Value: "b"}}},
 				{Name: "rows", Type: pipeline.TypeList, Of: &pipeline.Field{Type: pipeline.TypeRecord, Fields: []pipeline.Field{{Name: "x", Type: pipeline.TypeText}}}},
 				{Name: "long", Type: pipeline.TypeText, Long: true, Help: "h"},

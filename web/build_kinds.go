@@ -59,11 +59,17 @@ func (f *stepForm) ai(with *pipeline.AI) {
 		f.whole(ui.Field{Name: "with.max_tokens", Label: "Longest answer, in tokens", Optional: true, Placeholder: "2048"}, &with.MaxTokens)
 	})
 	choose(f, ui.Field{Name: "with.if_missing", Label: "If a field cannot be filled", Compact: true, None: "Fail the step", Options: []ui.Option{
-		{Value: string(pipeline.MissingEmpty), Label: "Leave it empty"},
+		{Value: string(pipeline.MissingEmpty), Label: "Leave it empty"}, {Value: string(pipeline.MissingAsk), Label: "Ask a person"},
 	}}, &with.IfMissing)
 	choose(f, ui.Field{Name: "with.on_refusal", Label: "If the AI declines", Compact: true, None: "Fail the step", Options: []ui.Option{
-		{Value: string(pipeline.RefusalNext), Label: "Ask the next model"},
+		{Value: string(pipeline.RefusalNext), Label: "Ask the next model"}, {Value: string(pipeline.RefusalAsk), Label: "Ask a person"},
 	}}, &with.OnRefusal)
+	if with.OnRefusal == pipeline.RefusalAsk || with.IfMissing == pipeline.MissingAsk || len(with.Ask) > 0 {
+		f.people("with.ask", "Who is asked then?", "Nobody named: the owners and admins.", &with.Ask)
+	}
+	choose(f, ui.Field{Name: "with.keep", Label: "What is kept of each call", Compact: true, None: "All that the provider sent", Options: []ui.Option{
+		{Value: string(pipeline.KeepAnswer), Label: "Only the answer"}, {Value: string(pipeline.KeepSent), Label: "What was sent, too"},
+	}}, &with.Keep)
 	f.fold("reuse", "Earlier answers", onOff(with.Reuse), with.Reuse, func() {
 		f.tick(ui.Field{Name: "with.reuse", Label: "Take an identical earlier answer, for nothing"}, &with.Reuse)
 		f.span(ui.Field{Name: "with.reuse_for", Label: "Not older than", Optional: true, Placeholder: "7d"}, &with.ReuseFor)

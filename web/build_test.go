@@ -84,7 +84,7 @@ func TestAPipelineIsBuiltFromNothing(t *testing.T) {
 	b.get(s.draftAt(id, "publish")).is(http.StatusOK).says("It is the first version").formOf("publish").send().leadsTo(s.at("pipelines", id.String()))
 	one, version := s.live(id)
 	require.Equal(t, 1, one.Live)
-	require.Equal(t, 3, version.Document.Semantics)
+	require.Equal(t, pipeline.Semantics, version.Document.Semantics)
 	require.Len(t, s.published(id), 1)
 	b.get(s.draftAt(id)).says("the same as v1, which is live").hides("to-publish")
 }

@@ -72,7 +72,7 @@ func (s *Server) routes() []route {
 		// Templates.
 		get(workspacePath+"/templates", "template.list", may(tenants.Read), s.templatesPage),
 		get(workspacePath+"/templates/:slug", "template.show", may(tenants.Read), s.templatePage),
-		get(workspacePath+"/templates/:slug/use", "template.use", may(tenants.BuildPipelines), s.usePage),
+		get(workspacePath+"/templates/:slug/use", "template.ask_use", may(tenants.BuildPipelines), s.usePage),
 		post(workspacePath+"/templates/:slug/use", "template.use", may(tenants.BuildPipelines), s.useTemplate),
 		post(workspacePath+"/templates/:slug/try", "template.try", may(tenants.BuildPipelines), s.tryTemplate),
 

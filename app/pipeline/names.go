@@ -3,6 +3,8 @@ package pipeline
 import (
 	"regexp"
 	"strings"
+
+	"tollgate/app/expr"
 )
 
 // DataNames turn the places in formulas and texts into names for people and back: what is
@@ -49,6 +51,40 @@ var typographic = strings.NewReplacer("'", "’", `"`, "”")
 // Of is the name of a value; empty where it has none.
 func (n *DataNames) Of(ref string) string { return n.names[ref] }
 
+// partOf is the name of a value, or of a part of one whose parts nobody knows: the name of
+// the whole, and what formulas call the part.
+func (n *DataNames) partOf(ref string) string {
+	rest := ""
+	for whole := ref; ; {
+		if name, ok := n.names[whole]; ok {
+			return name + rest
+		}
+		dot := strings.LastIndexByte(whole, '.')
+		if dot < 0 {
+			return ""
+		}
+		whole, rest = whole[:dot], ": "+whole[dot+1:]+rest
+	}
+}
+
+// refOf reads what partOf writes; empty for what is no name.
+func (n *DataNames) refOf(name string) string {
+	rest := ""
+	for {
+		if ref, ok := n.refs[name]; ok {
+			if _, place := expr.Place(ref + rest); !place {
+				return ""
+			}
+			return ref + rest
+		}
+		at := strings.LastIndex(name, ": ")
+		if at < 0 {
+			return ""
+		}
+		name, rest = name[:at], "."+name[at+2:]+rest
+	}
+}
+
 // emptyWords part a name from what is inserted where its value is empty.
 const emptyWords = ", if empty: "
 
@@ -61,8 +97,8 @@ var (
 func (n *DataNames) ShownText(stored string) string {
 	shown := storedInsertion.ReplaceAllStringFunc(stored, func(found string) string {
 		parts := storedInsertion.FindStringSubmatch(found)
-		name, ok := n.names[parts[1]]
-		if !ok {
+		name := n.partOf(parts[1])
+		if name == "" {
 			return found
 		}
 		if strings.Contains(found, "default(") {
@@ -91,9 +127,9 @@ func spelled(stored string) string {
 func (n *DataNames) StoredText(typed string) string {
 	return bracketed.ReplaceAllStringFunc(typed, func(found string) string {
 		name, empty, guarded := strings.Cut(found[1:len(found)-1], emptyWords)
-		ref, ok := n.refs[name]
+		ref := n.refOf(name)
 		switch {
-		case !ok || strings.ContainsAny(empty, `"\`):
+		case ref == "" || strings.ContainsAny(empty, `"\`):
 			return found
 		case guarded:
 			return `{{ default(` + ref + `, "` + empty + `") }}`

@@ -26,6 +26,7 @@ func TestNamesStandForPlaces(t *testing.T) {
 		"{{ steps.odd.x }}":                                 "{{ steps.odd.x }}",
 		"{{ steps.sort.other }}":                            "{{ steps.sort.other }}",
 		"{{ input.mail + 1 }}":                              "{{ input.mail + 1 }}",
+		"{{ steps.sort.kind.of.it }}":                       "[Sort it › Kind: of: it]",
 		"no insertion [1]":                                  "no insertion [1]",
 		"taken at its word [Input › Mail] {{ input.mail }}": "taken at its word [Input › Mail] {{ input.mail }}",
 	} {
