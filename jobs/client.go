@@ -14,7 +14,6 @@ import (
 
 	"tollgate/app/engine"
 	"tollgate/app/mail"
-	"tollgate/app/notice"
 	"tollgate/migrations"
 	"tollgate/tenants"
 )
@@ -74,8 +73,6 @@ type Config struct {
 	DB       *tenants.DB
 	Worker   *engine.Worker
 	Outbox   *mail.Outbox
-	Notices  *notice.Room  // nil: nobody is told of runs in trouble
-	Hooks    *Hooks        // nil: no other system is
 	Slices   int           // slices driven at once; 0 means 100
 	Patience time.Duration // how long calls under way may go on after a stop; 0 means 60 s
 	Log      *slog.Logger
@@ -197,4 +194,13 @@ func (p *Process) Stop(ctx context.Context) error {
 		return err
 	}
 	return stopped
+}
+
+// Abandon lets go of everything at once, without a goodbye, as the death of the process
+// would: no beat tells that the worker has stopped, and what it is at stays open until its
+// lease has run out. Whoever calls it has cut the worker's database off before, so that
+// nothing it still does counts. It returns at once.
+func (p *Process) Abandon(ctx context.Context) {
+	p.ticks.cancel()
+	go func() { _ = p.client.StopAndCancel(context.WithoutCancel(ctx)) }() // fails, since the database is gone
 }

@@ -60,6 +60,13 @@ func (db *DB) Close() {
 	db.system.Close()
 }
 
+// CutOff closes all connections without waiting for anybody: whoever asks for one from now on
+// gets an error, and what is under way ends by itself.
+func (db *DB) CutOff() {
+	go db.app.Close()
+	go db.system.Close()
+}
+
 // System is the pool for River's client, which runs its own queries across tenants.
 // Nothing else may use it: work of ours goes through InSystemTx.
 func (db *DB) System() *pgxpool.Pool { return db.system }

@@ -100,7 +100,7 @@ func send(b *browser, r route, path string) *page {
 
 func TestNobodyReachesAnotherWorkspace(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, inLocalMode, breaksAll)
 	ours, theirs := things(s, s.home), things(s, s.workspace("Other house"))
 	owner := s.in(tenants.Owner)
 	// Everything of theirs under their own workspace, and each thing of theirs under ours.
@@ -131,7 +131,7 @@ func withOne(values map[string]string, name, value string) map[string]string {
 
 func TestTheSignedOutAreSentToSignIn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, inLocalMode, breaksAll)
 	ours := things(s, s.home)
 	for _, r := range s.web.table {
 		if !r.Who.signedIn {
@@ -153,7 +153,7 @@ func TestTheSignedOutAreSentToSignIn(t *testing.T) {
 // Whoever's role is not enough is told so, and whom to ask, whatever else is wrong.
 func TestRolesAreKeptOnEveryRoute(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, inLocalMode, breaksAll)
 	ours := things(s, s.home)
 	for _, role := range tenants.Roles() {
 		b := s.in(role)

@@ -109,10 +109,11 @@ func (v *visit) ribbon() *ui.Ribbon {
 	if !v.isLocal() {
 		return nil
 	}
-	return &ui.Ribbon{
-		Text:  ui.Words("Local mode: no mail leaves this computer."),
-		Links: []ui.Link{{Text: "Mailbox", Href: "/mail"}, {Text: "Switch person", Href: signInThen(v.here())}},
+	links := []ui.Link{{Text: "Mailbox", Href: "/mail"}, {Text: "Switch person", Href: signInThen(v.here())}}
+	if v.s.Local.Break != nil && v.route.inWorkspace() && v.me.Role.May(tenants.StartRuns) {
+		links = append(links, ui.Link{Text: breakPageName, Href: v.path("break")})
 	}
+	return &ui.Ribbon{Text: ui.Words("Local mode: no mail leaves this computer."), Links: links}
 }
 
 // here is the page to come back to as another person.

@@ -59,6 +59,8 @@ type Local struct {
 	// Hosts are further names and ports, as in the Host header, under which this
 	// computer may be called; its loopback names always are.
 	Hosts []string
+	// Break is what may be broken on purpose; nil offers nothing.
+	Break *Breaking
 }
 
 // Server is the pages of the product.

@@ -29,6 +29,8 @@ type Config struct {
 	// to and including the version, for the others without it. Empty means the
 	// provider itself.
 	BaseURL string
+	// Name is what people read of the server; empty means its host.
+	Name string
 	// Key yields the API key; nil sends none.
 	Key KeySource
 	// NeedsKey refuses calls that have no key, before anything is sent. Servers of
@@ -59,7 +61,10 @@ type endpoint struct {
 }
 
 // address is a base URL that was checked.
-type address struct{ url, host string }
+type address struct {
+	url  string
+	host string // for messages
+}
 
 // newEndpoint checks and completes the set-up. The error names the part that is wrong.
 func newEndpoint(cfg Config, provider string) (endpoint, error) {
@@ -81,6 +86,9 @@ func newEndpoint(cfg Config, provider string) (endpoint, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Name != "" {
+		base.host = cfg.Name
 	}
 	return endpoint{cfg: cfg, base: base}, nil
 }

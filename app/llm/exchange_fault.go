@@ -108,7 +108,7 @@ func (x *exchange) explain(ctx context.Context, err error, begun bool) *Error {
 		e := x.dialect.readError(event.data)
 		class, never := x.dialect.class(0, e)
 		return &Error{Class: class, Terminal: never, Message: x.say(class), Detail: detail(e.Message, x.secret)}
-	case errors.As(err, &guarded):
+	case errors.As(err, &guarded) && guarded.Kind != outbound.KindBroken:
 		return &Error{Class: guardClasses[guarded.Kind], Message: guarded.Message}
 	case errors.Is(err, errTooLong) || errors.Is(err, bufio.ErrTooLong):
 		return &Error{Class: ClassMalformed, Message: "The answer is longer than can be kept."}

@@ -33,6 +33,12 @@ var shipped = PriceList{
 	{Provider: "practice", Model: "standard", Funds: Pretend, Source: "pretend, so that caps and bills can be seen working",
 		Input: PerMillion(3 * Dollar), Output: PerMillion(15 * Dollar),
 		CacheRead: PerMillion(30 * Cent), CacheWrite: PerMillion(375 * Cent)},
+	{Provider: "fake", Model: "first", Funds: Pretend, Source: "pretend, so that caps and bills can be seen working",
+		Input: PerMillion(3 * Dollar), Output: PerMillion(15 * Dollar),
+		CacheRead: PerMillion(30 * Cent), CacheWrite: PerMillion(375 * Cent)},
+	{Provider: "fake", Model: "second", Funds: Pretend, Source: "pretend, so that caps and bills can be seen working",
+		Input: PerMillion(3 * Dollar), Output: PerMillion(15 * Dollar),
+		CacheRead: PerMillion(30 * Cent), CacheWrite: PerMillion(375 * Cent)},
 }
 
 const announced = "the provider's published price"

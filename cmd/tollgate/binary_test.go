@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,7 +76,7 @@ func cleanEnv() []string {
 	var env []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, "TOLLGATE_") && !strings.HasPrefix(name, "OPENAI_") && name != "DATABASE_URL" {
+		if !slices.ContainsFunc([]string{"TOLLGATE_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "DATABASE_URL"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			env = append(env, entry)
 		}
 	}

@@ -65,19 +65,28 @@ func dev(ctx context.Context, p *program) error {
 // runLocal serves and works until ctx ends. Stopping goes the other way round: pages,
 // work, and last, by the caller, Postgres.
 func (p *program) runLocal(ctx context.Context, socket net.Listener, alone bool, log *slog.Logger) error {
+	fakes, address, err := serveFakes(log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = fakes.stop(0) }()
+	p.fakes = address
 	r, err := p.wireLocal(ctx, log)
 	if err != nil {
 		return err
 	}
 	defer r.db.Close()
-	if err := r.seedDemo(ctx); err != nil {
+	if err := r.seedLocal(ctx); err != nil {
 		return err
 	}
-	server, err := r.newWeb(p.config, &web.Local{})
+	work := &localWorker{
+		wire: p.wireLocal, slices: p.config.Slices, drain: localDrain, log: log,
+	}
+	server, err := r.newWeb(p.config, &web.Local{Break: breaking(work)})
 	if err != nil {
 		return err
 	}
-	worker, process, err := r.startWork(ctx, p.config.Slices, localDrain)
+	worker, err := work.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,16 +95,17 @@ func (p *program) runLocal(ctx context.Context, socket net.Listener, alone bool,
 			return err
 		}
 	}
+	go r.engine.Pump(ctx, 0) // what the pages start or answer need not wait for the worker's next look
 	pages := listen(socket, server.Handler(), log)
 	pages.server.RegisterOnShutdown(server.EndStreams)
 	fmt.Fprintf(p.out, "Tollgate is ready: %s\n", p.config.BaseURL)
 	broken := pages.wait(ctx)
 	fmt.Fprintln(p.out, "Stopping…")
-	return errors.Join(broken, pages.stop(pagesDrain), process.Stop(context.WithoutCancel(ctx)))
+	return errors.Join(broken, pages.stop(pagesDrain), work.stop(context.WithoutCancel(ctx)))
 }
 
 func (p *program) wireLocal(ctx context.Context, log *slog.Logger) (*rooms, error) {
-	s := settings{config: p.config, sender: mail.Mailbox{}, from: localFrom, practice: llm.NewPractice(practiceShortest, practiceLongest)}
+	s := settings{config: p.config, sender: mail.Mailbox{}, from: localFrom, practice: llm.NewPractice(practiceShortest, practiceLongest), fakes: p.fakes}
 	if p.config.SMTPURL != "" {
 		sender, err := mail.NewSMTP(p.config.SMTPURL, "localhost")
 		if err != nil {

@@ -10,5 +10,5 @@
 //	tollgate fakemodels serve pretended models in three formats, for load runs
 //
 // Reading order: main.go, config.go, wire.go, models.go, then serve.go and work.go for production
-// and dev.go for the local mode.
+// and dev.go, localworker.go and breakit.go for the local mode.
 package main

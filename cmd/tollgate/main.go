@@ -30,6 +30,7 @@ type program struct {
 	flags  flags
 	out    io.Writer // for the person at the terminal
 	errs   io.Writer // for logs
+	fakes  string    // host:port of the local mode's models that break on order
 }
 
 // flags are for the local mode and the pretended models; production is set up by

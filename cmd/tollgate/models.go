@@ -68,12 +68,20 @@ func models(s settings) (*llm.Registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("GEMINI_BASE_URL: %w", err)
 	}
-	return llm.NewRegistry(
+	entries := []llm.Entry{
 		llm.PracticeEntry(s.practice),
 		s.config.OpenAI.offer(llm.OpenAIEntry("openai", openAI, s.config.OpenAI.ids(defaultOpenAIModels)...)),
 		s.config.Anthropic.offer(llm.AnthropicEntry(anthropic, s.config.Anthropic.ids(defaultAnthropicModels)...)),
 		s.config.Gemini.offer(llm.GeminiEntry(gemini, s.config.Gemini.ids(defaultGeminiModels)...)),
-	)
+	}
+	if s.fakes != "" {
+		fakes, err := fakeEntry(s.fakes)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, fakes)
+	}
+	return llm.NewRegistry(entries...)
 }
 
 // adapter is the set-up of the provider's adapter. Addresses that a workspace gives are

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"tollgate/app/llm"
 	"tollgate/app/mail"
@@ -58,6 +59,43 @@ func (r *rooms) seedDemo(ctx context.Context) error {
 		}
 		return r.fillDemo(ctx, tx, owner, builderOf(people, owner))
 	})
+}
+
+// seedLocal makes the demo workspace and, in it, the pipeline that is broken on order.
+func (r *rooms) seedLocal(ctx context.Context) error {
+	if err := r.seedDemo(ctx); err != nil {
+		return err
+	}
+	document, err := breakDocument()
+	if err != nil {
+		return err
+	}
+	owner, err := r.demoOwner(ctx)
+	if err != nil {
+		return err
+	}
+	return r.db.InTx(ctx, owner.Tenant.ID, func(ctx context.Context, tx tenants.Tx) error {
+		there, err := pipeline.List(ctx, tx)
+		if err != nil || slices.ContainsFunc(there, func(p pipeline.Pipeline) bool { return p.Template == breakTemplate }) {
+			return err
+		}
+		id, err := pipeline.Create(ctx, tx, document, breakTemplate, owner.User.ID)
+		if err != nil {
+			return err
+		}
+		_, err = pipeline.Publish(ctx, tx, id, "Made by the program", owner.User.ID)
+		return err
+	})
+}
+
+func (r *rooms) demoOwner(ctx context.Context) (tenants.Membership, error) {
+	var owner tenants.Membership
+	err := r.db.InSystemTx(ctx, func(ctx context.Context, tx tenants.SystemTx) error {
+		var err error
+		owner, err = tenants.SeedDemo(ctx, tx)
+		return err
+	})
+	return owner, err
 }
 
 // builderOf is who starts the demo run: not the owner, who shall find it waiting for

@@ -20,6 +20,7 @@ type Server struct {
 	key      string
 	queue    []Turn
 	mix      []Share
+	choose   func(ask Seen, times int) (Turn, bool)
 	seen     []Seen
 	keep     int
 	keys     map[string]int
@@ -85,6 +86,14 @@ func (s *Server) Mix(shares ...Share) {
 	s.mix = slices.Clone(shares)
 }
 
+// Choose decides what a request meets by what it asks; times is how often its key was
+// seen, this time included. Where choose says false, the queue and the mix decide.
+func (s *Server) Choose(choose func(ask Seen, times int) (Turn, bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.choose = choose
+}
+
 // Seen lists all requests so far in order of arrival.
 func (s *Server) Seen() []Seen {
 	s.mu.Lock()
@@ -140,6 +149,11 @@ func (s *Server) record(ask Seen) Turn {
 	s.seen = append(s.seen, ask)
 	if s.keep >= 0 && len(s.seen) > s.keep {
 		s.seen = slices.Clone(s.seen[len(s.seen)-s.keep:])
+	}
+	if s.choose != nil {
+		if turn, ok := s.choose(ask, s.keys[ask.Key]); ok {
+			return turn
+		}
 	}
 	if len(s.queue) > 0 {
 		turn := s.queue[0]
