@@ -70,7 +70,8 @@ func tellCatches(node *pipeline.Node) string {
 // reasons are the technical failures that people choose something for, in words.
 var reasons = map[string]string{
 	"refused": "the model declines", "malformed": "its answer cannot be read", "empty": "its answer is empty",
-	"overloaded": "the other side is overloaded", "timeout": "it takes too long",
+	"truncated": "its answer is cut off", "context_too_long": "there is too much to read",
+	"overloaded": "the other side is overloaded", "server": "the other side fails", "timeout": "it takes too long",
 	engine.ClassFormula: "something cannot be computed", engine.ClassExpired: "nobody answers in time", engine.ClassLimit: "a limit is reached",
 	engine.ClassNobody: "there is nobody to ask", pipeline.ClassException: "an exception is raised",
 }
@@ -91,7 +92,7 @@ func byClasses(classes []string) string {
 		out = append(out, "by "+strings.Join(names, " or "))
 	}
 	if len(why) > 0 {
-		out = append(out, "because "+strings.Join(why, " or "))
+		out = append(out, "because "+ui.Either(why))
 	}
 	return strings.Join(out, " or ")
 }

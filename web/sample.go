@@ -42,7 +42,7 @@ func (s *Server) tryTemplate(v *visit) error {
 // pipelineOf finds the workspace's live pipeline of a template or makes it, and tells
 // which.
 func (v *visit) pipelineOf(ctx context.Context, tx tenants.Tx, template pipeline.Template) (pipeline.ID, bool, error) {
-	made, there, err := madeOf(ctx, tx, template.Slug)
+	made, there, err := onlyOf(ctx, tx, template.Slug)
 	if err != nil || there {
 		return made.ID, false, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +78,27 @@ func TestATriedTemplateIsFilledIn(t *testing.T) {
 	_, version := s.live(all[0].ID)
 	require.Contains(t, string(version.Document.JSON()), "care@shop.example")
 	require.Equal(t, 1, s.runs()[0].Run.Version, "the sample's run stays on its version")
+}
+
+// However often a form is pressed at once, there is one pipeline of a template.
+func TestOneTemplateIsOnePipeline(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	template, _ := pipeline.TemplateBySlug("incident-report")
+	b := s.in(tenants.Builder)
+	path := s.at("templates", template.Slug, "use")
+	b.get(path).is(http.StatusOK)
+	var places [8]string
+	var presses sync.WaitGroup
+	for i := range places {
+		presses.Go(func() { places[i] = b.post(path, answersTo(template)...).header.Get("Location") })
+	}
+	presses.Wait()
+	for _, place := range places {
+		require.Equal(t, s.at("pipelines", s.pipelines()[0].ID.String()), place)
+	}
+	require.Len(t, s.pipelines(), 1)
+	require.Equal(t, 1, s.pipelines()[0].Live)
 }
 
 // Templates are found by what they do, where they belong and what their steps are called.

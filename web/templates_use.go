@@ -71,6 +71,15 @@ func madeOf(ctx context.Context, tx tenants.Tx, slug string) (pipeline.Pipeline,
 	return all[i], true, nil
 }
 
+// onlyOf is madeOf for whoever makes one where there is none: no second one is made
+// meanwhile.
+func onlyOf(ctx context.Context, tx tenants.Tx, slug string) (pipeline.Pipeline, bool, error) {
+	if err := pipeline.LockTemplate(ctx, tx, slug); err != nil {
+		return pipeline.Pipeline{}, false, err
+	}
+	return madeOf(ctx, tx, slug)
+}
+
 // show draws the form.
 func (u useView) show(status int) error {
 	title := "Use “" + u.Template.Title + "”"
@@ -175,7 +184,7 @@ func (u unfilled) Error() string { return "some answers cannot be taken" }
 
 // make publishes what the answers make of the template, where something is missing.
 func (u useView) make(ctx context.Context, tx tenants.Tx) (pipeline.ID, error) {
-	made, there, err := madeOf(ctx, tx, u.Template.Slug)
+	made, there, err := onlyOf(ctx, tx, u.Template.Slug)
 	if err != nil {
 		return pipeline.ID{}, err
 	}

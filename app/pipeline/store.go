@@ -142,6 +142,16 @@ func Lock(ctx context.Context, tx tenants.Tx, id ID) (Pipeline, error) {
 	return ByID(ctx, tx, id)
 }
 
+// LockTemplate keeps others from making a pipeline of a template in this tenant until the
+// transaction ends, so that whoever looks first makes the only one.
+func LockTemplate(ctx context.Context, tx tenants.Tx, slug string) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('template ' || $1 || $2, 0))`, tx.Tenant.String(), slug)
+	if err != nil {
+		return fmt.Errorf("lock a template: %w", err)
+	}
+	return nil
+}
+
 // List reads all pipelines of the tenant, by name.
 func List(ctx context.Context, tx tenants.Tx) ([]Pipeline, error) {
 	rows, err := tx.Query(ctx, `SELECT `+pipelineColumns+` FROM pipelines WHERE tenant_id = $1 ORDER BY name, id`, tx.Tenant)

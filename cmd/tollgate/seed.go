@@ -35,7 +35,7 @@ func seed(ctx context.Context, p *program) error {
 // demoCap is what the demo workspace may spend a month, in pretend dollars.
 const demoCap = ledger.Micros(20_000_000)
 
-// seedDemo makes the demo workspace: its people, a cap, a pipeline from each template,
+// seedDemo makes the demo workspace: its people, a cap, a pipeline for each area of work,
 // and one run on its way to a review. It can be called at every start; what is there
 // stays as it is.
 func (r *rooms) seedDemo(ctx context.Context) error {
@@ -115,7 +115,12 @@ func (r *rooms) fillDemo(ctx context.Context, tx tenants.Tx, owner, builder tena
 	if err != nil {
 		return err
 	}
+	seen := map[string]bool{}
 	for n, template := range pipeline.Templates() {
+		if seen[template.Area] {
+			continue
+		}
+		seen[template.Area] = true
 		id, err := pipeline.Create(ctx, tx, template.Document, template.Slug, owner.User.ID)
 		if err != nil {
 			return err

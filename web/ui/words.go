@@ -144,6 +144,15 @@ func List(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
+// Either joins words of which one holds: "a", "a or b", "a, b or c".
+func Either(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Initials gives one or two letters for a person: "Ana Berger" is "AB".
 func Initials(name string) string {
 	var out []rune

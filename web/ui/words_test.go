@@ -71,6 +71,9 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "Ana", ui.List([]string{"Ana"}))
 	require.Equal(t, "Ana and Ben", ui.List([]string{"Ana", "Ben"}))
 	require.Equal(t, "Ana, Ben and Chi", ui.List([]string{"Ana", "Ben", "Chi"}))
+	require.Equal(t, "", ui.Either(nil))
+	require.Equal(t, "Ana", ui.Either([]string{"Ana"}))
+	require.Equal(t, "Ana, Ben or Chi", ui.Either([]string{"Ana", "Ben", "Chi"}))
 	for name, want := range map[string]string{
 		"Ana Berger": "AB", "ana": "A", "Jörg-Friedrich von Westernhagen": "JW", "ليلى الحسيني": "لا", "": "?", "👩🏽‍⚖️": "?", "\xff\xfe": "?", "  élan  vital ": "ÉV",
 	} {
