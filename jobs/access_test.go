@@ -159,12 +159,9 @@ func TestReplacedKeyServesWhileTheNewOneIsRefused(t *testing.T) {
 	c := newCaller(t, nil)
 	c.server.RequireKey(ownKey)
 	id := c.addKey(tenants.NewProviderKey{Provider: "openai", Value: ownKey})
-	rotate := func(overlap time.Duration) {
-		c.do(func(ctx context.Context, tx tenants.Tx) error {
-			return tenants.RotateProviderKey(ctx, tx, c.vault, id, tenants.NewProviderKey{Value: newKey}, overlap, c.owner)
-		})
-	}
-	rotate(time.Hour)
+	c.do(func(ctx context.Context, tx tenants.Tx) error {
+		return tenants.RotateProviderKey(ctx, tx, c.vault, id, 1, tenants.NewProviderKey{Value: newKey}, time.Hour, c.owner)
+	})
 	reply := c.call(asked, id)
 	require.Nil(t, reply.Failure)
 	require.Contains(t, reply.Note, "did not take the workspace's new key")

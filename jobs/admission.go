@@ -48,12 +48,12 @@ func (w *admission) ask(ctx context.Context, registry *llm.Registry, req llm.Req
 	if w == nil {
 		return llm.Call(ctx, registry, req)
 	}
-	answer, err := w.askWith(ctx, registry, req, w.key)
+	answer, err := askWith(ctx, registry, req, w.key)
 	fault := new(llm.Error)
 	if w.old == nil || !errors.As(err, &fault) || fault.Class != llm.ClassAuth || fault.Dispatched {
 		return answer, err
 	}
-	answer, err = w.askWith(ctx, registry, req, *w.old)
+	answer, err = askWith(ctx, registry, req, *w.old)
 	if err == nil {
 		answer.Repairs = append(answer.Repairs, "The provider did not take the workspace's new key, so the one before was used.")
 	}
@@ -61,7 +61,7 @@ func (w *admission) ask(ctx context.Context, registry *llm.Registry, req llm.Req
 }
 
 // askWith makes the call with a key, of which nothing comes back: a server may repeat it.
-func (w *admission) askWith(ctx context.Context, registry *llm.Registry, req llm.Request, key llm.Credential) (llm.Answer, error) {
+func askWith(ctx context.Context, registry *llm.Registry, req llm.Request, key llm.Credential) (llm.Answer, error) {
 	req.Credential = key
 	if key.Secret == "" {
 		return llm.Call(ctx, registry, req)

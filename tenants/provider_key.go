@@ -32,9 +32,9 @@ type ProviderKey struct {
 	Old *OldProviderKey
 	// The newest test of the key as it is now; nil where there was none.
 	Test *ProviderKeyTest
-	// generation grows with each change of the value, so that what was learnt of one value
-	// is not told of the next.
-	generation int
+	// Generation grows with each change of the value, so that what was learnt of one value
+	// is not told of the next, and a form that is sent twice changes it once.
+	Generation int
 }
 
 // ProviderKeyID identifies a provider key; rotation keeps it.
@@ -84,6 +84,8 @@ var (
 	ErrNoProviderKey = errors.New("no such provider key")
 	// ErrNoOldKey tells that no replaced key is usable any more.
 	ErrNoOldKey = errors.New("no replaced key is usable any more")
+	// ErrKeyMoved tells that the key's value was changed since its page was drawn.
+	ErrKeyMoved = errors.New("this key was changed since")
 	// ErrTestedJustNow tells that a key was tested a moment ago.
 	ErrTestedJustNow = errors.New("this key was tested a moment ago")
 )
@@ -217,7 +219,7 @@ func scanProviderKey(row pgx.CollectableRow) (ProviderKey, error) {
 	var limits []byte
 	var until, tested *time.Time
 	err := row.Scan(&key.ID, &key.Provider, &key.BaseURL, &key.Hint, &limits, &key.AddedBy, &key.AddedAt, &key.RotatedBy, &key.RotatedAt,
-		&key.RemovedBy, &key.RemovedAt, &until, &old.BaseURL, &old.Hint, &tested, &test.Passed, &test.Words, &key.generation)
+		&key.RemovedBy, &key.RemovedAt, &until, &old.BaseURL, &old.Hint, &tested, &test.Passed, &test.Words, &key.Generation)
 	if err != nil {
 		return key, err
 	}

@@ -15,8 +15,9 @@ const MaxOverlap = 30 * 24 * time.Hour
 
 // RotateProviderKey gives a key another value, used from the next call on. The one before
 // stays usable for the overlap: where the provider does not take the new one yet, and for
-// RestoreProviderKey. An overlap of 0 erases it at once.
-func RotateProviderKey(ctx context.Context, tx Tx, vault Vault, id ProviderKeyID, given NewProviderKey, overlap time.Duration, by Membership) error {
+// RestoreProviderKey. An overlap of 0 erases it at once. seen is the generation that the
+// person saw; if it has passed by, that is ErrKeyMoved.
+func RotateProviderKey(ctx context.Context, tx Tx, vault Vault, id ProviderKeyID, seen int, given NewProviderKey, overlap time.Duration, by Membership) error {
 	given, err := given.cleaned()
 	if err != nil {
 		return err
@@ -33,35 +34,46 @@ func RotateProviderKey(ctx context.Context, tx Tx, vault Vault, id ProviderKeyID
 		end := tx.Now.Add(overlap)
 		until = &end
 	}
-	return changeKey(ctx, tx, "provider_key.rotated", id, by, `
+	err = changeKey(ctx, tx, "provider_key.rotated", id, by, `
 		old_base_url = CASE WHEN $3::timestamptz IS NULL THEN '' ELSE base_url END, old_sealed = CASE WHEN $3::timestamptz IS NULL THEN NULL ELSE sealed END,
 		old_key_id = CASE WHEN $3::timestamptz IS NULL THEN '' ELSE key_id END, old_hint = CASE WHEN $3::timestamptz IS NULL THEN '' ELSE hint END, old_until = $3,
 		base_url = $4, sealed = $5, key_id = $6, hint = $7, generation = generation + 1,
-		tested_at = NULL, test_passed = false, test_words = '', rotated_by = $8, rotated_at = $9`, ``,
-		until, given.BaseURL, sealed, vault.KeyID(), given.hint(), by.User.Name, tx.Now)
+		tested_at = NULL, test_passed = false, test_words = '', rotated_by = $8, rotated_at = $9`, `AND generation = $10`,
+		until, given.BaseURL, sealed, vault.KeyID(), given.hint(), by.User.Name, tx.Now, seen)
+	return whyUnchanged(ctx, tx, id, err, ErrKeyMoved)
+}
+
+// whyUnchanged tells a key that is gone from one that is as the guard did not expect it.
+func whyUnchanged(ctx context.Context, tx Tx, id ProviderKeyID, err, unexpected error) error {
+	if !errors.Is(err, ErrNoProviderKey) {
+		return err
+	}
+	key, err := ProviderKeyByID(ctx, tx, id)
+	switch {
+	case err != nil:
+		return err
+	case key.RemovedAt != nil:
+		return ErrNoProviderKey
+	}
+	return unexpected
 }
 
 // RestoreProviderKey takes a rotation back: the replaced key is used again, and the new one
 // is erased. It returns ErrNoOldKey where the overlap has ended.
 func RestoreProviderKey(ctx context.Context, tx Tx, id ProviderKeyID, by Membership) error {
-	return oldKeyChange(changeKey(ctx, tx, "provider_key.restored", id, by, `
+	err := changeKey(ctx, tx, "provider_key.restored", id, by, `
 		base_url = old_base_url, sealed = old_sealed, key_id = old_key_id, hint = old_hint, generation = generation + 1,
-		tested_at = NULL, test_passed = false, test_words = '', rotated_by = $3, rotated_at = $4, `+noOldKey, `AND old_until > now()`, by.User.Name, tx.Now))
+		tested_at = NULL, test_passed = false, test_words = '', rotated_by = $3, rotated_at = $4, `+noOldKey, `AND old_until > now()`, by.User.Name, tx.Now)
+	return whyUnchanged(ctx, tx, id, err, ErrNoOldKey)
 }
 
 // EndOldProviderKey erases a replaced key before its overlap ends.
 func EndOldProviderKey(ctx context.Context, tx Tx, id ProviderKeyID, by Membership) error {
-	return oldKeyChange(changeKey(ctx, tx, "provider_key.old_ended", id, by, noOldKey, `AND old_until IS NOT NULL`))
+	err := changeKey(ctx, tx, "provider_key.old_ended", id, by, noOldKey, `AND old_until IS NOT NULL`)
+	return whyUnchanged(ctx, tx, id, err, ErrNoOldKey)
 }
 
 const noOldKey = `old_base_url = '', old_sealed = NULL, old_key_id = '', old_hint = '', old_until = NULL`
-
-func oldKeyChange(err error) error {
-	if errors.Is(err, ErrNoProviderKey) {
-		return ErrNoOldKey
-	}
-	return err
-}
 
 // RemoveProviderKey erases a key, and what it replaced. Its row stays: charges name it.
 func RemoveProviderKey(ctx context.Context, tx Tx, id ProviderKeyID, by Membership) error {
@@ -119,13 +131,7 @@ func BeginKeyTest(ctx context.Context, tx Tx, vault Vault, id ProviderKeyID) (Ke
 		RETURNING provider, base_url, sealed, generation`, tx.Tenant, id, testPause).
 		Scan(&under.Provider, &baseURL, &sealed, &under.generation)
 	if errors.Is(err, pgx.ErrNoRows) {
-		key, err := ProviderKeyByID(ctx, tx, id)
-		if err == nil && key.RemovedAt == nil {
-			err = ErrTestedJustNow
-		} else if err == nil {
-			err = ErrNoProviderKey
-		}
-		return under, err
+		return under, whyUnchanged(ctx, tx, id, ErrNoProviderKey, ErrTestedJustNow)
 	}
 	if err != nil {
 		return under, fmt.Errorf("begin to test a provider key: %w", err)

@@ -31,7 +31,11 @@ func (k *keeper) addKey(given tenants.NewProviderKey) (id tenants.ProviderKeyID,
 
 func (k *keeper) rotate(id tenants.ProviderKeyID, value, baseURL string, overlap time.Duration) error {
 	return k.do(func(ctx context.Context, tx tenants.Tx) error {
-		return tenants.RotateProviderKey(ctx, tx, k.vault, id, tenants.NewProviderKey{Value: value, BaseURL: baseURL}, overlap, k.owner)
+		key, err := tenants.ProviderKeyByID(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return tenants.RotateProviderKey(ctx, tx, k.vault, id, key.Generation, tenants.NewProviderKey{Value: value, BaseURL: baseURL}, overlap, k.owner)
 	})
 }
 
@@ -196,7 +200,7 @@ func TestProviderKeyOfAnotherWorkspace(t *testing.T) {
 			return err
 		},
 		"rotate": func(ctx context.Context, tx tenants.Tx) error {
-			return tenants.RotateProviderKey(ctx, tx, k.vault, id, tenants.NewProviderKey{Value: secondKey}, 0, k.owner)
+			return tenants.RotateProviderKey(ctx, tx, k.vault, id, 1, tenants.NewProviderKey{Value: secondKey}, 0, k.owner)
 		},
 	} {
 		err := k.in(other, do)
@@ -352,4 +356,23 @@ func TestRewrapUnderANewServerSecret(t *testing.T) {
 	require.Equal(t, secretValue, opened.Value)
 	_, err = k.access(k.vault)
 	require.ErrorIs(t, err, tenants.ErrSealed, "the old secret opens nothing any more")
+}
+
+// A form that is sent twice rotates once, so that what it replaced stays what it was.
+func TestProviderKeyIsRotatedOnceByAForm(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t)
+	id, err := k.addKey(tenants.NewProviderKey{Provider: "openai", Value: firstKey})
+	require.NoError(t, err)
+	seen := k.key(id).Generation
+	send := func() error {
+		return k.do(func(ctx context.Context, tx tenants.Tx) error {
+			return tenants.RotateProviderKey(ctx, tx, k.vault, id, seen, tenants.NewProviderKey{Value: secondKey}, time.Hour, k.owner)
+		})
+	}
+	require.NoError(t, send())
+	require.ErrorIs(t, send(), tenants.ErrKeyMoved)
+	access, err := k.access(k.vault)
+	require.NoError(t, err)
+	require.Equal(t, firstKey, access.Old.Value)
 }

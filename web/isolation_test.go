@@ -60,6 +60,9 @@ func things(s *site, in workspace) map[string]string {
 		price, priceErr := ledger.AddPrice(ctx, tx, ledger.PriceForm{Model: "acme/secret-plan", Rates: ledger.RateForm{Input: &one, Output: &one}}.Price(), "", in.people[tenants.Owner].User.ID)
 		require.NoError(s.t, priceErr)
 		found["price"] = price.String()
+		key, keyErr := tenants.AddProviderKey(ctx, tx, s.web.vault, tenants.NewProviderKey{Provider: "openai", Value: "secret-topic"}, in.people[tenants.Owner])
+		require.NoError(s.t, keyErr)
+		found["key"] = key.String()
 		found["callback"] = strings.TrimPrefix(s.engine.Callbacks.Address(in.ID, run.ID, engine.StepRunID{}, "ask"), siteURL+engine.CallbackPath)
 		return err
 	})

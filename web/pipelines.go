@@ -97,6 +97,7 @@ type pipelineView struct {
 	News    []news
 	Month   ledger.MonthStatus
 	Key     string
+	Models  []Model     // that its steps may be given
 	Answer  modelAnswer // to the question for a model; zero unless it must be asked again
 }
 
@@ -132,6 +133,9 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 		if p.Version, err = pipeline.VersionByNumber(ctx, tx, id, p.One.Live); err != nil {
 			return err
 		}
+	}
+	if p.Models, err = p.v.s.callable(ctx, tx); err != nil {
+		return err
 	}
 	page, err := engine.ListRuns(ctx, tx, engine.Filter{Pipeline: id}, engine.RunID{}, pipelineLines)
 	if err != nil {

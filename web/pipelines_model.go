@@ -20,6 +20,8 @@ type Model struct {
 	ID       string // as steps name it: "openai/gpt-5.6-terra"
 	Name     string // for people
 	Practice bool   // needs no key and reads nothing
+	// OwnKeyOnly tells that only a workspace with a key of its own can call it.
+	OwnKeyOnly bool
 }
 
 // errChangedSince tells that somebody published after the form was drawn.
@@ -57,7 +59,7 @@ func (v *visit) publishModel(ctx context.Context, tx tenants.Tx, id pipeline.ID,
 	case one.Unread != nil:
 		return one.Unread
 	}
-	chosen, err := v.s.modelFor(model, tx)
+	chosen, err := v.s.modelFor(ctx, tx, model)
 	if err != nil {
 		return err
 	}
@@ -87,12 +89,32 @@ func (v *visit) publishModel(ctx context.Context, tx tenants.Tx, id pipeline.ID,
 	})
 }
 
-// modelFor finds a model that may be published: set up here, and with a price, since
-// what it costs is held before each call.
-func (s *Server) modelFor(id string, tx tenants.Tx) (Model, error) {
+// callable are the models that the workspace has a key for, or the installation.
+func (s *Server) callable(ctx context.Context, tx tenants.Tx) ([]Model, error) {
+	keys, err := tenants.KeysInUse(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(s.Models), func(m Model) bool {
+		_, own := keys[providerOf(m.ID)]
+		return m.OwnKeyOnly && !own
+	}), nil
+}
+
+// modelFor finds a model that may be published: set up here, with a key to call it, and
+// with a price, since what it costs is held before each call.
+func (s *Server) modelFor(ctx context.Context, tx tenants.Tx, id string) (Model, error) {
+	models, err := s.callable(ctx, tx)
+	if err != nil {
+		return Model{}, err
+	}
 	i := slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id })
 	if i < 0 {
 		return Model{}, &tenants.Invalid{Field: "model", Message: "Choose one of the models that are set up here."}
+	}
+	if !slices.Contains(models, s.Models[i]) {
+		return Model{}, &tenants.Invalid{Field: "model",
+			Message: "There is no key to call " + s.Models[i].Name + " with. An owner or admin can add one to the provider keys. Or choose another model."}
 	}
 	if _, err := ledger.PriceAt(id, tx.Now); err != nil {
 		return Model{}, &tenants.Invalid{Field: "model",
@@ -124,11 +146,11 @@ func (p pipelineView) modelWords() ui.Sentence {
 func (p pipelineView) mayBuild() bool { return p.v.me.Role.May(tenants.BuildPipelines) }
 
 // choosesModel tells whether there is a choice, and this person may make it.
-func (p pipelineView) choosesModel() bool { return p.mayBuild() && len(p.v.s.Models) > 1 }
+func (p pipelineView) choosesModel() bool { return p.mayBuild() && len(p.Models) > 1 }
 
 // onlyPractice tells whether no real model is set up.
 func (p pipelineView) onlyPractice() bool {
-	return !slices.ContainsFunc(p.v.s.Models, func(m Model) bool { return !m.Practice })
+	return !slices.ContainsFunc(p.Models, func(m Model) bool { return !m.Practice })
 }
 
 // modelField offers the models. The one in use is chosen, unless another was sent.
@@ -141,7 +163,7 @@ func (p pipelineView) modelField() ui.Field {
 	if asked := p.asked(); field.Value == "" && len(asked) == 1 {
 		field.Value = asked[0]
 	}
-	for _, model := range p.v.s.Models {
+	for _, model := range p.Models {
 		option := ui.Option{Value: model.ID, Label: model.Name}
 		if _, err := ledger.PriceAt(model.ID, p.v.now); err != nil {
 			option.Help = "Its price is not known."

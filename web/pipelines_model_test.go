@@ -21,6 +21,7 @@ func withModels(config *Config) {
 		{ID: "practice/standard", Name: "Practice model", Practice: true},
 		{ID: terra, Name: "GPT-5.6 Terra"},
 		{ID: "openai/house-model", Name: "house-model"},
+		{ID: "anthropic/claude-sonnet-5", Name: "Claude Sonnet 5", OwnKeyOnly: true},
 	}
 }
 
@@ -110,6 +111,7 @@ func TestModelThatCannotBePublishedIsRefused(t *testing.T) {
 	for model, says := range map[string]string{
 		"":                          "Choose one of the models that are set up here.",
 		"openai/gpt-6-astra":        "Choose one of the models that are set up here.",
+		"anthropic/claude-sonnet-5": "There is no key to call Claude Sonnet 5 with. An owner or admin can add one",
 		"openai/\x00\xff":           "Choose one of the models that are set up here.",
 		"openai/house-model":        "The price of house-model is not known, so no cap could be kept. Choose another model.",
 		terra + "\n":                "Choose one of the models that are set up here.",

@@ -72,7 +72,8 @@ func (v *visit) frame(title string, here section) ui.Layout {
 	}
 	user.Links = append(user.Links, ui.Link{Text: "Quotas", Href: v.path("settings", "quotas"), Icon: ui.IconSettings})
 	if v.me.Role.May(tenants.ManageWorkspace) {
-		user.Links = append(user.Links, ui.Link{Text: "Secrets", Href: v.path("secrets"), Icon: ui.IconLock})
+		user.Links = append(user.Links, ui.Link{Text: "Provider keys", Href: v.path("settings", "keys"), Icon: ui.IconKey},
+			ui.Link{Text: "Secrets", Href: v.path("secrets"), Icon: ui.IconLock})
 	}
 	if v.s.operates(v.me.User.Email) {
 		user.Links = append(user.Links, ui.Link{Text: "Operations", Href: operatePath, Icon: ui.IconStuck})

@@ -60,6 +60,19 @@ func (s *Server) routes() []route {
 		post(workspacePath+"/money/:request/decline", "money_request.decline", may(tenants.SetCaps), s.declineRequest),
 		post(workspacePath+"/money/:request/withdraw", "money_request.withdraw", may(tenants.StartRuns), s.declineRequest),
 
+		// Keys of the workspace's own at providers of models.
+		get(workspacePath+"/settings/keys", "key.list", may(tenants.ManageWorkspace), s.keysPage),
+		get(workspacePath+"/settings/keys/add", "key.ask", may(tenants.ManageWorkspace), s.addKeyPage),
+		post(workspacePath+"/settings/keys/add", "key.add", may(tenants.ManageWorkspace), s.addKey),
+		get(workspacePath+"/settings/keys/:key", "key.show", may(tenants.ManageWorkspace), s.keyPage),
+		post(workspacePath+"/settings/keys/:key/test", "key.test", may(tenants.ManageWorkspace), s.tryKey),
+		post(workspacePath+"/settings/keys/:key/limits", "key.limit", may(tenants.ManageWorkspace), s.limitKey),
+		post(workspacePath+"/settings/keys/:key/rotate", "key.rotate", may(tenants.ManageWorkspace), s.rotateKey),
+		post(workspacePath+"/settings/keys/:key/restore", "key.restore", may(tenants.ManageWorkspace), s.restoreKey),
+		post(workspacePath+"/settings/keys/:key/end-old", "key.end_old", may(tenants.ManageWorkspace), s.endOldKey),
+		get(workspacePath+"/settings/keys/:key/remove", "key.ask_remove", may(tenants.ManageWorkspace), s.removeKeyPage),
+		post(workspacePath+"/settings/keys/:key/remove", "key.remove", may(tenants.ManageWorkspace), s.removeKey),
+
 		// Secrets that steps use by name.
 		get(workspacePath+"/secrets", "secret.list", may(tenants.ManageWorkspace), s.secretsPage),
 		get(workspacePath+"/secrets/add", "secret.ask", may(tenants.ManageWorkspace), s.addSecretPage),

@@ -34,6 +34,9 @@ type Config struct {
 	// Models are those that pipelines may ask, in the order of their set-up.
 	Models []Model
 
+	// KeyTrial tries keys at their providers; nil where none can be tried.
+	KeyTrial KeyTrial
+
 	// BaseURL is where browsers reach the server, without a path:
 	// "https://tollgate.example.com".
 	BaseURL string

@@ -141,10 +141,7 @@ func mailHost(from string) string {
 func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
 	var models []web.Model
 	for _, model := range r.models {
-		if model.OwnKeyOnly {
-			continue
-		}
-		models = append(models, web.Model{ID: model.ID, Name: model.Name, Practice: model.Practice})
+		models = append(models, web.Model{ID: model.ID, Name: model.Name, Practice: model.Practice, OwnKeyOnly: model.OwnKeyOnly})
 	}
 	operators := config.Operators
 	if local != nil {
@@ -152,7 +149,7 @@ func (r *rooms) newWeb(config Config, local *web.Local) (*web.Server, error) {
 	}
 	return web.New(web.Config{
 		Operators: operators,
-		DB:        r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, EarlierSecrets: r.earlier, Models: models,
+		DB:        r.db, Engine: r.engine, Reviews: r.reviews, Outbox: r.outbox, Secret: r.secret, EarlierSecrets: r.earlier, Models: models, KeyTrial: r.trial,
 		BaseURL: config.BaseURL, Secure: strings.HasPrefix(config.BaseURL, "https://"), Local: local, Log: r.log,
 		ClientIP: config.ClientIP, Outdated: func(ctx context.Context) (bool, error) {
 			pending, err := migrations.Pending(ctx, r.db.System())

@@ -27,6 +27,7 @@ type rooms struct {
 	reviews *review.Room
 	engine  *engine.Engine
 	models  []llm.Model
+	trial   jobs.KeyTrial
 	log     *slog.Logger
 }
 
@@ -86,7 +87,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	}
 	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
 	return &rooms{
-		db: db, secret: secret, earlier: earlier, outbox: outbox, reviews: reviews, models: registry.Models(), log: log,
+		db: db, secret: secret, earlier: earlier, outbox: outbox, reviews: reviews, models: registry.Models(), trial: jobs.KeyTrial{Registry: registry}, log: log,
 		engine: engine.New(engine.Config{
 			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, MaxOutput: maxOutput(registry), Log: log,
 			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
