@@ -21,6 +21,7 @@ type useView struct {
 	Alone    bool // nobody else may decide
 	Answers  map[string]string
 	Model    string
+	Models   []Model           // that there is a key for
 	Faults   map[string]string // by the name of a field
 }
 
@@ -50,6 +51,9 @@ func (s *Server) readUse(v *visit) (useView, pipeline.Pipeline, error) {
 	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
 		var err error
 		if made, view.Made, err = madeOf(ctx, tx, template.Slug); err != nil {
+			return err
+		}
+		if view.Models, err = s.callable(ctx, tx); err != nil {
 			return err
 		}
 		view.Alone, err = v.decidesAlone(ctx, tx)
@@ -108,7 +112,7 @@ func (u useView) fields() []ui.Field {
 		}
 		fields = append(fields, field)
 	}
-	if !u.Made && len(u.v.s.Models) > 1 && len(u.Template.Document.Models()) > 0 {
+	if !u.Made && len(u.Models) > 1 && len(u.Template.Document.Models()) > 0 {
 		fields = append(fields, u.modelField())
 	}
 	return fields
@@ -122,7 +126,7 @@ func (u useView) modelField() ui.Field {
 	if field.Value == "" {
 		field.Value = u.Template.Document.Models()[0]
 	}
-	for _, model := range u.v.s.Models {
+	for _, model := range u.Models {
 		option := ui.Option{Value: model.ID, Label: model.Name}
 		if _, err := ledger.PriceAt(model.ID, u.v.now); err != nil {
 			option.Help = "Its price is not known."
@@ -214,7 +218,7 @@ func (u useView) make(ctx context.Context, tx tenants.Tx) (pipeline.ID, error) {
 func (u useView) create(ctx context.Context, tx tenants.Tx) (pipeline.ID, error) {
 	document, problems := u.Template.Fill(u.Template.Document, u.Answers)
 	if u.Model != "" {
-		if _, err := u.v.s.modelFor(u.Model, tx); err != nil {
+		if _, err := u.v.s.modelFor(ctx, tx, u.Model); err != nil {
 			invalid, ok := errors.AsType[*tenants.Invalid](err)
 			if !ok {
 				return pipeline.ID{}, err
