@@ -196,6 +196,7 @@ func (s settle) queue(b *tenants.Batch) {
 func queueCost(b *tenants.Batch, tenant tenants.ID, step StepRunID) {
 	b.Queue(`
 		UPDATE step_runs SET changed = pg_current_xact_id(), cost_micros =
-			(SELECT coalesce(sum(cost_micros::bigint), 0) FROM charges WHERE tenant_id = $1 AND step_run_id = $2)
+			(SELECT coalesce(sum(cost_micros::bigint), 0) FROM charges WHERE tenant_id = $1 AND step_run_id = $2) +
+			(SELECT coalesce(sum(cost_micros), 0) FROM corrections WHERE tenant_id = $1 AND step_run_id = $2)
 		WHERE tenant_id = $1 AND id = $2`, tenant, step)
 }

@@ -391,8 +391,8 @@ func (d *drive) stateIfOurs(ctx context.Context) (RunState, error) {
 	return state, nil
 }
 
-// payAnyway books the money of a call whose step can no longer be finished by us. A
-// hold that was settled by whoever took over stays as it is.
+// payAnyway books the money of a call whose step can no longer be finished by us. Where
+// whoever took over has booked an estimate, what the call did cost corrects it.
 func (d *drive) payAnyway(ctx context.Context) error {
 	if d.outcome.settle == nil || d.step == nil {
 		return nil
@@ -403,7 +403,28 @@ func (d *drive) payAnyway(ctx context.Context) error {
 	queueCost(batch, d.tenant, d.step.ID)
 	err := patiently(ctx, func() error { return d.DB.Send(ctx, d.tenant, batch) })
 	if tenants.IsLostRace(err) {
-		return nil
+		return patiently(ctx, func() error { return d.DB.InTx(ctx, d.tenant, d.correctLate) })
 	}
 	return err
+}
+
+// correctLate tells the ledger what a call did cost that was given up at an estimate.
+func (d *drive) correctLate(ctx context.Context, tx tenants.Tx) error {
+	batch := &tenants.Batch{}
+	batch.Queue(`SELECT 1 FROM runs WHERE tenant_id = $1 AND id = $2 FOR KEY SHARE`, d.tenant, d.run.ID)
+	batch.Queue(`SELECT 1 FROM step_runs WHERE tenant_id = $1 AND id = $2 FOR UPDATE`, d.tenant, d.step.ID)
+	if err := tx.Send(ctx, batch); err != nil {
+		return err
+	}
+	late := ledger.Settlement{Hold: d.outcome.settle.release} // no work was done, so nothing is owed
+	if known := d.outcome.settle.settlement; known != nil {
+		late = *known
+	}
+	corrected, err := ledger.CorrectEstimate(ctx, tx, late, "The answer came after the call had been given up.")
+	if err != nil || !corrected {
+		return err
+	}
+	cost := &tenants.Batch{}
+	queueCost(cost, d.tenant, d.step.ID)
+	return tx.Send(ctx, cost)
 }

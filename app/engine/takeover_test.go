@@ -97,7 +97,11 @@ func TestCommitHeldUntilItsSliceIsTakenOverChangesNothing(t *testing.T) {
 	p := h.awaitEnd(run)
 	stop()
 	require.Equal(t, engine.RunCompleted, p.Run.State)
-	require.Equal(t, before.Steps[0], h.progress(run).Steps[0], "the held commit changed the record")
+	after := h.progress(run).Steps[0]
+	require.Equal(t, 180*int64(p.Steps[0].Attempt), after.CostMicros, "what was booked as an estimate is known by now")
+	after.CostMicros = before.Steps[0].CostMicros
+	require.Equal(t, before.Steps[0], after, "the held commit changed the record")
+	require.EqualValues(t, p.Steps[0].Attempt-1, h.count(`SELECT count(*) FROM corrections`))
 	for _, step := range p.Steps {
 		require.Equal(t, step.Attempt, seen.all()[step.ID.String()], "each call is on record")
 	}

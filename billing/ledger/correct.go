@@ -80,6 +80,26 @@ func CorrectTokens(ctx context.Context, tx tenants.Tx, hold HoldID, tokens Token
 	return Correct(ctx, tx, Correction{Hold: hold, Cost: price.Cost(tokens), Tokens: tokens, Reason: reason, By: by})
 }
 
+// CorrectEstimate corrects a charge that was booked because nothing was known of its call,
+// by what is known of it now. It returns false, and does nothing, where nothing is known
+// now either, or where the charge is no estimate or was corrected before.
+func CorrectEstimate(ctx context.Context, tx tenants.Tx, s Settlement, reason string) (bool, error) {
+	if s.Unknown || s.Hold.IsZero() {
+		return false, nil
+	}
+	var guessed bool
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM charges c WHERE c.tenant_id = $1 AND c.hold_id = $2 AND c.estimated AND c.model_billed = ''
+		AND NOT EXISTS (SELECT FROM corrections k WHERE k.tenant_id = $1 AND k.hold_id = $2))`, tx.Tenant, s.Hold).Scan(&guessed)
+	if err != nil {
+		return false, fmt.Errorf("look at a charge: %w", err)
+	}
+	if !guessed {
+		return false, nil
+	}
+	_, err = Correct(ctx, tx, Correction{Hold: s.Hold, Cost: s.Cost, Tokens: s.Tokens, Reason: reason})
+	return err == nil, err
+}
+
 // CorrectionLine is a booked correction.
 type CorrectionLine struct {
 	ID       CorrectionID

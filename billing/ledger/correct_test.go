@@ -185,3 +185,33 @@ func TestUsageOfSummedUpDays(t *testing.T) {
 	require.Equal(t, before[ledger.ByMonth][0].Calls+1, after[ledger.ByMonth][0].Calls)
 	require.Equal(t, after[ledger.ByMonth][0].Cost, b.statement(t, at).Charged)
 }
+
+// An estimate is corrected by the answer that came late, once; what was known is not.
+func TestLateAnswersCorrectEstimatesOnly(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	s := b.run(t)
+	known, lost, refused := s.hold(100), s.hold(100), s.hold(100)
+	for _, h := range []ledger.Hold{known, lost, refused} {
+		require.NoError(t, b.hold(t, h))
+	}
+	require.NoError(t, b.settle(t, known.Settle(tokens(60), receipt)))
+	require.NoError(t, b.settle(t, ledger.SettleUnknown(lost.ID)))
+	require.NoError(t, b.settle(t, ledger.SettleUnknown(refused.ID)))
+	late := func(s ledger.Settlement) bool {
+		var corrected bool
+		b.in(t, func(ctx context.Context, tx tenants.Tx) error {
+			got, err := ledger.CorrectEstimate(ctx, tx, s, "it came late")
+			corrected = got
+			return err
+		})
+		return corrected
+	}
+	require.False(t, late(known.Settle(tokens(10), receipt)), "the provider's own figures stand")
+	require.False(t, late(ledger.SettleUnknown(lost.ID)))
+	require.True(t, late(lost.Settle(tokens(30), receipt)))
+	require.False(t, late(lost.Settle(tokens(20), receipt)), "once")
+	require.True(t, late(ledger.Settlement{Hold: refused.ID}), "no work was done")
+	require.Equal(t, ledger.Standing{Spent: 90}, b.month(t).Real)
+	b.sound(t)
+}
