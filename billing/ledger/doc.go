@@ -44,6 +44,7 @@
 // Reading order: micros.go, price.go, pricelist.go, pricebook.go, priceedit.go (what things
 // cost), place.go, hold.go, settlement.go, queue.go (the life of a hold),
 // 0036_ledger_scopes.sql, cap.go, reached.go, room.go, standing.go, charge.go, correct.go,
-// expire.go, reconcile.go; usage.go, usageroll.go, statement.go, forecast.go, alert.go (what
-// people are told); change.go, request.go, settings.go (who may change what); rate.go.
+// expire.go, reconcile.go; usage.go, usageroll.go, statement.go, forecast.go, preview.go,
+// alert.go (what people are told); change.go, request.go, settings.go (who may change what);
+// rate.go.
 package ledger
