@@ -60,7 +60,10 @@ var shapesOfUsage = []shape{
 	{"zeros are figures", "openai", "gpt", `{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`, 0, false},
 	{"a million of each", "openai", "gpt", `{"prompt_tokens":1000000,"completion_tokens":1000000,"total_tokens":2000000}`, 11_250_000, false},
 	{"shipped", "openai", "terra", `{"prompt_tokens":1234,"completion_tokens":567,"total_tokens":1801}`, 9272, false},
-	{"shipped, cached without a rate", "openai", "terra", `{"prompt_tokens":1000,"completion_tokens":10,"total_tokens":1010,"prompt_tokens_details":{"cached_tokens":900}}`, 2120, true},
+	{"shipped, cached", "openai", "terra", `{"prompt_tokens":1000,"completion_tokens":10,"total_tokens":1010,"prompt_tokens_details":{"cached_tokens":900}}`, 500, false},
+	{"shipped, written", "openai", "terra", `{"prompt_tokens":1000,"completion_tokens":10,"total_tokens":1010,"prompt_tokens_details":{"cache_write_tokens":900}}`, 2570, false},
+	{"shipped, just no long input", "openai", "terra", `{"prompt_tokens":272000,"completion_tokens":10,"total_tokens":272010,"prompt_tokens_details":{"cached_tokens":100000}}`, 364_120, false},
+	{"shipped, long input", "openai", "terra", `{"prompt_tokens":272001,"completion_tokens":10,"total_tokens":272011,"prompt_tokens_details":{"cached_tokens":100000}}`, 728_184, false},
 	{"plain", "anthropic", "claude", `{"input_tokens":1000,"output_tokens":200}`, 6000, false},
 	{"read", "anthropic", "claude", `{"input_tokens":5,"output_tokens":400,"cache_read_input_tokens":40000,"cache_creation_input_tokens":0}`, 18_015, false},
 	{"written for minutes", "anthropic", "claude", `{"input_tokens":5,"output_tokens":400,"cache_read_input_tokens":0,"cache_creation_input_tokens":20000,"cache_creation":{"ephemeral_5m_input_tokens":20000,"ephemeral_1h_input_tokens":0}}`, 81_015, false},
@@ -76,7 +79,7 @@ var shapesOfUsage = []shape{
 	{"long output is no long input", "anthropic", "claude", `{"input_tokens":1,"output_tokens":900000}`, 13_500_003, false},
 	{"half a micro goes up", "anthropic", "claude", `{"input_tokens":0,"output_tokens":0,"cache_read_input_tokens":5,"cache_creation_input_tokens":0}`, 2, false},
 	{"shipped", "anthropic", "sonnet", `{"input_tokens":1234,"output_tokens":567}`, 8138, false},
-	{"shipped, written for an hour without a rate", "anthropic", "sonnet", `{"input_tokens":5,"output_tokens":400,"cache_creation_input_tokens":200,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":200}}`, 4410, true},
+	{"shipped, every class", "anthropic", "sonnet", `{"input_tokens":5,"output_tokens":400,"cache_read_input_tokens":1000,"cache_creation_input_tokens":500,"cache_creation":{"ephemeral_5m_input_tokens":300,"ephemeral_1h_input_tokens":200},"output_tokens_details":{"thinking_tokens":100}}`, 5760, false},
 	{"plain", "gemini", "pro", `{"promptTokenCount":1000,"candidatesTokenCount":200,"totalTokenCount":1200}`, 3250, false},
 	{"cached", "gemini", "pro", `{"promptTokenCount":100000,"candidatesTokenCount":2000,"cachedContentTokenCount":90000,"totalTokenCount":102000}`, 60_400, false},
 	{"thoughts beside", "gemini", "pro", `{"promptTokenCount":10,"candidatesTokenCount":34,"thoughtsTokenCount":448,"totalTokenCount":492}`, 4833, false},
@@ -87,6 +90,7 @@ var shapesOfUsage = []shape{
 	{"long input, cached", "gemini", "pro", `{"promptTokenCount":200001,"candidatesTokenCount":10,"cachedContentTokenCount":200000,"totalTokenCount":200011}`, 125_153, false},
 	{"nothing written", "gemini", "pro", `{"promptTokenCount":1000,"totalTokenCount":1000}`, 1250, false},
 	{"total above what it names", "gemini", "pro", `{"promptTokenCount":10,"candidatesTokenCount":34,"totalTokenCount":492}`, 4833, true},
+	{"shipped, cached without a rate", "gemini", "flash", `{"promptTokenCount":1000,"candidatesTokenCount":10,"cachedContentTokenCount":900,"totalTokenCount":1010}`, 788, true},
 	{"shipped, in its last second", "gemini", "flash", `{"promptTokenCount":1000,"candidatesTokenCount":200,"totalTokenCount":1200}`, 1500, false},
 }
 

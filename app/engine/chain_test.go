@@ -167,7 +167,7 @@ func chainCases() []chainCase {
 		{name: "S41 an answer cut inside a fence gets more room", models: []string{firstModel}, more: oneField,
 			turns: map[string][]fakellm.Turn{firstModel: {{Text: "```json\n{\"kind\": \"or", Finish: "length"}, good}}, state: engine.RunCompleted,
 			tried: []string{"1 failed " + firstModel + " truncated", "2 done " + firstModel}, words: []string{"with room for 200 tokens"}},
-		{name: "S41 more room would be too dear", models: two, more: oneField + `, "max_cost": 3300`,
+		{name: "S41 more room would be too dear", models: two, more: oneField + `, "max_cost": 3950`,
 			turns: map[string][]fakellm.Turn{firstModel: {{Text: "```json\n{\"kind\": \"or", Finish: "length", Usage: []byte(`{"prompt_tokens":10,"completion_tokens":20,"total_tokens":30}`)}}, secondModel: {good}}, state: engine.RunCompleted,
 			tried: []string{"1 failed " + firstModel + " truncated", "2 done " + secondModel}},
 		{name: "a model without a price is left out", models: []string{noPrice, secondModel},

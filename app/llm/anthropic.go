@@ -109,8 +109,8 @@ func AnthropicEntry(provider *Anthropic, ids ...string) Entry {
 
 // anthropicModels are the facts of the shipped models.
 var anthropicModels = map[string]Model{
-	"claude-sonnet-5":  {Name: "Claude Sonnet 5", TakesFiles: true},
-	"claude-fable-5-1": {Name: "Claude Fable 5.1", TakesFiles: true},
+	"claude-sonnet-5":  {Name: "Claude Sonnet 5", TakesFiles: true, MaxOutput: 128_000, ContextTokens: 1_000_000},
+	"claude-fable-5-1": {Name: "Claude Fable 5.1", TakesFiles: true, MaxOutput: 128_000, ContextTokens: 1_000_000},
 }
 
 var _ fmt.Stringer = (*Anthropic)(nil)

@@ -131,7 +131,7 @@ func GeminiEntry(provider *Gemini, ids ...string) Entry {
 
 // geminiModels are the facts of the shipped models.
 var geminiModels = map[string]Model{
-	"gemini-3.8-flash": {Name: "Gemini 3.8 Flash", TakesFiles: true},
+	"gemini-3.8-flash": {Name: "Gemini 3.8 Flash", TakesFiles: true, MaxOutput: 65_536, ContextTokens: 1_048_576},
 }
 
 var _ fmt.Stringer = (*Gemini)(nil)

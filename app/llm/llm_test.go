@@ -100,7 +100,7 @@ func TestRegistry(t *testing.T) {
 	b := setup(t, nil)
 	require.Equal(t, []llm.Model{
 		{ID: "practice/standard", Name: "Practice model (no key, reads nothing)", Practice: true, TakesFiles: true},
-		{ID: "openai/gpt-5.6-terra", Name: "GPT-5.6 Terra", TakesFiles: true},
+		{ID: "openai/gpt-5.6-terra", Name: "GPT-5.6 Terra", TakesFiles: true, MaxOutput: 128_000, ContextTokens: 1_050_000},
 		{ID: "openai/local-model", Name: "local-model"},
 	}, b.registry.Models())
 	b.registry.Models()[0].ID = "changed"

@@ -115,7 +115,7 @@ func OpenAIEntry(prefix string, provider *OpenAI, ids ...string) Entry {
 
 // openAIModels are the facts of the shipped models.
 var openAIModels = map[string]Model{
-	"gpt-5.6-terra": {Name: "GPT-5.6 Terra", TakesFiles: true},
+	"gpt-5.6-terra": {Name: "GPT-5.6 Terra", TakesFiles: true, MaxOutput: 128_000, ContextTokens: 1_050_000},
 	"gpt-6-astra":   {Name: "GPT-6 Astra", TakesFiles: true},
 }
 

@@ -129,7 +129,7 @@ func TestCaseS52BilledNames(t *testing.T) {
 	list := b.prices(t)
 	aliased, err := list.Quote("openai/terra-eu", time.Now(), time.Minute, 1000, 1000)
 	require.NoError(t, err)
-	require.EqualValues(t, 14_000, aliased.Amount)
+	require.EqualValues(t, 14_500, aliased.Amount)
 	require.Equal(t, "openai/gpt-5.6-terra", aliased.Price.AliasOf)
 
 	quote, err := list.Quote("openai/gpt-5.6-terra", time.Now(), time.Minute, 1000, 1000)

@@ -19,9 +19,12 @@ type PriceList []Price
 // its source does not give is left out, and is then unknown.
 var shipped = PriceList{
 	{Provider: "anthropic", Model: "claude-sonnet-5", Funds: Real, Source: announced,
-		Input: PerMillion(2 * Dollar), Output: PerMillion(10 * Dollar)},
+		Input: PerMillion(2 * Dollar), Output: PerMillion(10 * Dollar),
+		CacheRead: PerMillion(20 * Cent), CacheWrite: PerMillion(250 * Cent), CacheWriteLong: PerMillion(4 * Dollar)},
 	{Provider: "openai", Model: "gpt-5.6-terra", Funds: Real, Source: announced,
-		Input: PerMillion(2 * Dollar), Output: PerMillion(12 * Dollar)},
+		Input: PerMillion(2 * Dollar), Output: PerMillion(12 * Dollar),
+		CacheRead: PerMillion(20 * Cent), CacheWrite: PerMillion(250 * Cent), LongOver: 272_000, Long: Rates{
+			Input: PerMillion(4 * Dollar), Output: PerMillion(18 * Dollar), CacheRead: PerMillion(40 * Cent), CacheWrite: PerMillion(5 * Dollar)}},
 	{Provider: "google", Model: "gemini-3.8-flash", Funds: Real, Source: announced, To: geminiRise,
 		Input: PerMillion(75 * Cent), Output: PerMillion(375 * Cent)},
 	{Provider: "google", Model: "gemini-3.8-flash", Funds: Real, Source: announced, From: geminiRise,
