@@ -14,6 +14,7 @@ import (
 
 	"tollgate/app/engine"
 	"tollgate/app/mail"
+	"tollgate/app/notice"
 	"tollgate/migrations"
 	"tollgate/tenants"
 )
@@ -73,6 +74,8 @@ type Config struct {
 	DB       *tenants.DB
 	Worker   *engine.Worker
 	Outbox   *mail.Outbox
+	Notices  *notice.Room  // nil: nobody is told of runs in trouble
+	Hooks    *Hooks        // nil: no other system is
 	Slices   int           // slices driven at once; 0 means 100
 	Patience time.Duration // how long calls under way may go on after a stop; 0 means 60 s
 	Log      *slog.Logger

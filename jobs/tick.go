@@ -32,6 +32,9 @@ const (
 	sweepEvery = 30 * time.Second
 	tidyEvery  = 10 * time.Minute
 	youngEvery = time.Second
+
+	noticesEvery = 5 * time.Second
+	hooksEvery   = time.Second
 )
 
 // tickLimit bounds one tick, so that a database that hangs cannot silence the others.
@@ -55,6 +58,15 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "mails", reapEvery, counted(func(ctx context.Context) (int, error) {
 		return recoverMails(ctx, config, jobs)
 	}))
+	if config.Notices != nil {
+		t.run(ctx, config.Log, "notices", noticesEvery, sparing(func(ctx context.Context) error {
+			_, err := config.Notices.Look(ctx)
+			return err
+		}))
+	}
+	if config.Hooks != nil {
+		t.run(ctx, config.Log, "webhooks", hooksEvery, counted(config.Hooks.Send))
+	}
 	t.run(ctx, config.Log, "holds", sweepEvery, func(ctx context.Context) error {
 		_, err := ledger.ExpireHolds(ctx, config.DB)
 		return err

@@ -31,6 +31,7 @@ type tenantTable struct {
 var sampleValues = map[string]string{
 	"uuid":        "gen_random_uuid()",
 	"text":        "gen_random_uuid()::text",
+	"_text":       "ARRAY['a']",
 	"bytea":       "sha256(uuid_send(gen_random_uuid()))",
 	"int2":        "1",
 	"int4":        "1",

@@ -59,6 +59,11 @@ var Owners = map[string]string{
 
 	"mails": "app/mail",
 
+	"notice_settings": "app/notice",
+	"notices":         "app/notice",
+	"notice_runs":     "app/notice",
+	"notice_hooks":    "app/notice",
+
 	"reviews":   "app/review",
 	"seats":     "app/review",
 	"decisions": "app/review",

@@ -114,6 +114,9 @@ func idParam[Of any](v *visit, name string) (tenants.IDOf[Of], error) {
 // path is an address inside the visit's workspace: path("runs", id) is /w/…/runs/….
 func (v *visit) path(parts ...string) string { return pathIn(v.me.Tenant.ID, parts...) }
 
+// PathIn is the path of a workspace's page, for rooms that lead there.
+func PathIn(tenant tenants.ID, parts ...string) string { return pathIn(tenant, parts...) }
+
 // pathIn is an address inside a workspace.
 func pathIn(tenant tenants.ID, parts ...string) string {
 	var b strings.Builder

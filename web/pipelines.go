@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tollgate/app/engine"
+	"tollgate/app/notice"
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
 	"tollgate/tenants"
@@ -90,15 +91,18 @@ func (p pipelinesView) start(one pipeline.Pipeline) ui.Cell {
 
 // pipelineView is one pipeline: what it does, what it costs, its last runs.
 type pipelineView struct {
-	v       *visit
-	One     pipeline.Pipeline
-	Version pipeline.Version // the live one; zero before it is published
-	Lines   []engine.Line
-	News    []news
-	Month   ledger.MonthStatus
-	Key     string
-	Models  []Model     // that its steps may be given
-	Answer  modelAnswer // to the question for a model; zero unless it must be asked again
+	v          *visit
+	One        pipeline.Pipeline
+	Version    pipeline.Version // the live one; zero before it is published
+	Lines      []engine.Line
+	News       []news
+	Month      ledger.MonthStatus
+	Notices    []notice.Notice // troubles of its runs that last
+	Told       notice.Settings
+	ToldPeople []tenants.User
+	Key        string
+	Models     []Model     // that its steps may be given
+	Answer     modelAnswer // to the question for a model; zero unless it must be asked again
 }
 
 const pipelineLines = 6
@@ -145,9 +149,25 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 	if p.News, err = p.v.newsOf(ctx, tx, p.Lines); err != nil {
 		return err
 	}
+	if err := p.readTold(ctx, tx); err != nil {
+		return err
+	}
 	if p.v.maySeeMoney() {
 		p.Month, err = ledger.MonthOfPipeline(ctx, tx, ledger.PipelineID(id))
 	}
+	return err
+}
+
+// readTold reads who is told about its runs, and what there is to tell.
+func (p *pipelineView) readTold(ctx context.Context, tx tenants.Tx) error {
+	var err error
+	if p.Notices, err = notice.Lasting(ctx, tx, p.One.ID); err != nil {
+		return err
+	}
+	if p.Told, err = notice.SettingsOf(ctx, tx, p.One.ID); err != nil {
+		return err
+	}
+	p.ToldPeople, err = notice.Recipients(ctx, tx, p.Told)
 	return err
 }
 

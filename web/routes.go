@@ -100,6 +100,9 @@ func (s *Server) routes() []route {
 		post(workspacePath+"/pipelines/:pipeline/versions/restore", "version.restore", may(tenants.BuildPipelines), s.restoreVersion),
 		get(workspacePath+"/pipelines/:pipeline/start", "run.ask", may(tenants.StartRuns), s.startPage),
 		post(workspacePath+"/pipelines/:pipeline/start", "run.start", may(tenants.StartRuns), s.startRun).uploads(),
+		get(workspacePath+"/pipelines/:pipeline/told", "pipeline.ask_told", may(tenants.BuildPipelines), s.toldPage),
+		post(workspacePath+"/pipelines/:pipeline/told", "pipeline.change_told", may(tenants.BuildPipelines), s.changeTold),
+		post(workspacePath+"/pipelines/:pipeline/told/renew", "pipeline.renew_hook_secret", may(tenants.BuildPipelines), s.renewHookSecret),
 		post(workspacePath+"/pipelines/:pipeline/model", "pipeline.change_model", may(tenants.BuildPipelines), s.changeModel),
 		post(workspacePath+"/pipelines/:pipeline/sample", "run.start_sample", may(tenants.StartRuns), s.sampleRun),
 

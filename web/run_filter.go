@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tollgate/app/engine"
+	"tollgate/app/notice"
 	"tollgate/app/pipeline"
 	"tollgate/tenants"
 	"tollgate/web/ui"
@@ -75,6 +76,22 @@ func (f runFilter) values() url.Values {
 		query.Set("children", "true")
 	}
 	return query
+}
+
+// noticeFilter chooses the runs of a notice.
+func noticeFilter(n notice.Notice) runFilter {
+	f := runFilter{Filter: engine.Filter{Pipeline: n.Pipeline}}
+	switch n.Kind {
+	case notice.Failed:
+		f.Group, f.Class = engine.GroupFailed, n.Class
+	case notice.Capped:
+		f.Group = engine.GroupCapped
+	case notice.Exception:
+		f.Group = engine.GroupPerson
+	default:
+		f.Group = engine.GroupOpen
+	}
+	return f
 }
 
 // chooses tells whether the filter is more than a group.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -72,13 +71,13 @@ func (e *Engine) fitting(ctx context.Context, tenant tenants.ID) ([]StepRunID, e
 		if err != nil {
 			return err
 		}
-		promised := map[promise]ledger.Micros{}
+		var dry ledger.Dry
 		for _, step := range waiting {
 			need, err := e.needOf(ctx, tx, step)
 			if err != nil {
 				return err
 			}
-			fits, err := need.fits(ctx, tx, month, promised)
+			fits, err := need.fits(ctx, tx, &dry)
 			if err != nil {
 				return err
 			}
@@ -101,11 +100,7 @@ func cappedSteps(ctx context.Context, tx tenants.Tx, since time.Time) ([]StepRun
 
 // need is what a step's call would reserve, and where it counts. Without a hold it would
 // fail for another reason, which it says itself once it is woken.
-type need struct {
-	run      RunID
-	pipeline pipeline.ID
-	hold     *ledger.Hold
-}
+type need struct{ hold *ledger.Hold }
 
 // needOf works out again what a waiting step's call needs.
 func (e *Engine) needOf(ctx context.Context, tx tenants.Tx, step StepRun) (need, error) {
@@ -125,50 +120,25 @@ func (e *Engine) needOf(ctx context.Context, tx tenants.Tx, step StepRun) (need,
 	if err != nil {
 		return need{}, fmt.Errorf("read a call's input: %w", err)
 	}
-	d := &decider{moment: moment{run: run, now: tx.Now, inputBound: e.InputBound, program: version.Program}}
-	hold, _ := d.reserve(version.Program.Node(step.StepID), step, input.Bytes)
-	if errors.Is(d.payer(hold), errMissing) {
-		if d.scope.keys, err = tenants.KeysInUse(ctx, tx); err != nil {
-			return need{}, err
-		}
-		_ = d.payer(hold) // nothing is missing any more
+	given, err := Value(ctx, tx, run.Input)
+	if err != nil {
+		return need{}, fmt.Errorf("read a run's input: %w", err)
 	}
-	return need{run: run.ID, pipeline: run.PipelineID, hold: hold}, nil
+	d := &decider{moment: moment{run: run, now: tx.Now, inputBound: e.InputBound, program: version.Program}}
+	if d.scope, err = newScope(run, given.Bytes); err != nil {
+		return need{}, err
+	}
+	hold, err := e.funded(ctx, tx, d, version.Program.Node(step.StepID), step, input.Bytes)
+	return need{hold: hold}, err
 }
 
-// promise names the money that a place has for steps which are about to be woken.
-type promise struct {
-	place string
-	funds ledger.Funds
-}
-
-// fits tells whether a need fits under every cap beside what was promised before, and
-// then is promised too.
-func (n need) fits(ctx context.Context, tx tenants.Tx, month ledger.MonthStatus, promised map[promise]ledger.Micros) (bool, error) {
+// fits tells whether a need fits under every cap beside those that fitted before.
+func (n need) fits(ctx context.Context, tx tenants.Tx, dry *ledger.Dry) (bool, error) {
 	if n.hold == nil {
 		return true, nil
 	}
-	ofRun, err := ledger.RunCost(ctx, tx, ledger.RunID(n.run))
-	if err != nil {
-		return false, err
-	}
-	ofPipeline, err := ledger.MonthOfPipeline(ctx, tx, ledger.PipelineID(n.pipeline))
-	if err != nil {
-		return false, err
-	}
-	funds := n.hold.Price.Funds
-	places := map[promise]ledger.Standing{
-		{n.run.String(), funds}: ofRun.Of(funds), {n.pipeline.String(), funds}: ofPipeline.Of(funds), {"", funds}: month.Of(funds),
-	}
-	for name, standing := range places {
-		if left, capped := standing.Left(); capped && left-promised[name] < n.hold.Amount {
-			return false, nil
-		}
-	}
-	for name := range places {
-		promised[name] += n.hold.Amount
-	}
-	return true, nil
+	reached, err := dry.Fits(ctx, tx, *n.hold)
+	return reached == nil, err
 }
 
 // full tells that a cap leaves nothing at all.

@@ -33,8 +33,9 @@ type moment struct {
 // bars keep steps from beginning: the committer found that their begin cannot be
 // written as it was decided, and asks again with the reason.
 type bars struct {
-	failed map[string]Failure // step id → why it fails at once
-	capped map[string]string  // step id → why it must wait for money
+	failed map[string]Failure   // step id → why it fails at once
+	capped map[string]string    // step id → why it must wait for money
+	spent  map[string]StepRunID // step id → the loop whose money does not reach for it
 }
 
 // decide says what follows from a moment. It is pure: the same moment gives the same

@@ -100,6 +100,9 @@ func (d *decider) answeredLoop() error {
 		return err
 	}
 	reason := d.limit(node.Repeat(), *d.step, last+1)
+	if reason == "" {
+		reason = pipeline.EndCost // the money left did not reach for the next call
+	}
 	if verdict, by := answerOf(d.outcome.output); verdict != pipeline.VerdictApproved {
 		failure := limitFailure(node, last+1, reason, by+" did not take the best so far.")
 		d.outcome.failure = &failure

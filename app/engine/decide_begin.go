@@ -64,11 +64,17 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 		return d.takeOver(node, group, input, found)
 	}
 	row := d.newRow(node, group, StepRunning)
+	if err := d.priced(node); err != nil {
+		return err
+	}
 	reservation, skipped, failure := d.reserveOn(node, &row, input)
+	if failure == nil {
+		failure = d.loopSpent(node)
+	}
 	if failure != nil {
 		return d.failBegin(node, group, *failure)
 	}
-	if err := d.payer(reservation); err != nil {
+	if err := d.fund(reservation, group); err != nil {
 		return err
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
@@ -116,14 +122,20 @@ func (d *decider) beginReview(node *pipeline.Node, group *frame) error {
 func (d *decider) callAgain() error {
 	node := d.program.Node(d.step.StepID)
 	row := *d.step
+	if err := d.priced(node); err != nil {
+		return err
+	}
 	reservation, skipped, failure := d.reserveOn(node, &row, d.scope.callInput)
+	if failure == nil {
+		failure = d.loopSpent(node)
+	}
 	d.step = &row
 	d.addAttempts(row.ID, skipped)
 	if failure != nil {
 		d.outcome = outcome{kind: failed, failure: failure, cost: d.outcome.cost}
 		return d.fail()
 	}
-	if err := d.payer(reservation); err != nil {
+	if err := d.fund(reservation, d.frames(d.groups)); err != nil {
 		return err
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {

@@ -28,6 +28,9 @@ func (d *decider) chains(node *pipeline.Node) bool {
 
 // followedTry acts on a try that gave nothing, as follows says.
 func (d *decider) followedTry(node *pipeline.Node) error {
+	if err := d.priced(node); err != nil {
+		return err
+	}
 	facts, pause := d.chainFacts(node)
 	row := d.nextAttempt()
 	row.CostMicros += d.outcome.cost

@@ -154,8 +154,18 @@ func (d *decider) failBegin(node *pipeline.Node, group *frame, failure Failure) 
 // good. Elsewhere the run fails. Whatever else is open inside what failed is cancelled.
 func (d *decider) failGroups(group *frame, failure Failure) error {
 	var closed []StepRunID
+	var round *frame
 	forked := false
 	for ; group != nil; group = group.outer {
+		if !failure.loop.IsZero() && group.row.ID == failure.loop && !group.row.Caught() && round != nil {
+			if forked {
+				d.add(cancelBelow{groups: closed})
+			}
+			return d.spentInRound(group, round)
+		}
+		if isRound(group) {
+			round = group
+		}
 		how, err := d.handles(group.row, group.outer, &failure)
 		if err != nil {
 			return err

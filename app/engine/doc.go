@@ -91,7 +91,7 @@
 //     waits, ledger, slice, jobs.
 //
 // Reading order: run.go and steprun.go (the words), decide.go and change.go (the
-// rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, chain.go, chain_follow.go, decide_chain.go, decide_answer.go, decide_catch.go, decide_child.go, and for groups frame.go, scope.go, locate.go,
+// rules; decide_begin.go, decide_fail.go, decide_unsure.go, next_try.go, chain.go, chain_follow.go, decide_chain.go, decide_answer.go, money.go and fund.go (what a call may cost, and for whom), decide_catch.go, decide_child.go, and for groups frame.go, scope.go, locate.go,
 // reuse.go, decide_repeat.go, decide_ask.go, decide_each.go, decide_parallel.go, decide_wait.go),
 // commit.go, commit_flow.go and commit_catch.go (how they become rows), arrive.go, arrive_list.go and
 // take_items.go (what a slice finds to do at a group), cancel_below.go, drive.go (one slice from claim to end),

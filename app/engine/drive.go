@@ -186,7 +186,7 @@ func (d *drive) decideAndCommit(ctx context.Context) (decision, error) {
 // barsFrom reads from a failed commit which step cannot begin, and why.
 func barsFrom(err error, decided decision) (bars, bool) {
 	if capped, ok := ledger.AsCapReached(err); ok {
-		return bars{capped: map[string]string{decided.next.node.ID(): capped.String()}}, true
+		return barOf(capped, decided.next.node.ID()), true
 	}
 	var refused *refusedStep
 	if errors.As(err, &refused) {
@@ -276,7 +276,7 @@ func (c *commitment) asks() bool {
 // decide asks the pure rules, loading the values they turn out to need.
 func (d *drive) decide(ctx context.Context, barred bars) (decision, error) {
 	clear(d.scope.earlier) // there may be newer ones
-	d.scope.keys = nil
+	d.scope.keys, d.scope.prices = nil, d.prices.recent(d.tenant)
 	for {
 		result := decide(moment{
 			program: d.program, run: d.run, step: d.step, groups: d.groups,

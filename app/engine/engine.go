@@ -75,6 +75,7 @@ type Engine struct {
 	waiting     atomic.Pointer[waiters]
 	openRuns    openRuns
 	starts      *joiner[*starting]
+	prices      recentPrices
 }
 
 // New makes an engine.

@@ -153,7 +153,14 @@ func (d *decider) endBegun(f *frame, output value) {
 // note writes down at a group, or a part, what it has come to so far.
 func (d *decider) note(f *frame) {
 	if f.insert < 0 {
-		d.add(noteGroup{id: f.row.ID, chosen: f.row.Chosen, score: f.row.Score, cost: f.row.CostMicros})
+		entry := noteGroup{id: f.row.ID, chosen: f.row.Chosen, score: f.row.Score, cost: f.row.CostMicros}
+		for i, before := range d.changes {
+			if noted, ok := before.(noteGroup); ok && noted.id == entry.id {
+				d.changes[i] = entry // one statement changes a row once
+				return
+			}
+		}
+		d.add(entry)
 		return
 	}
 	begun := d.changes[f.insert].(insertStep)

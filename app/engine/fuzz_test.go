@@ -222,6 +222,20 @@ func randomBars(r *rand.Rand, steps int) bars {
 	return b
 }
 
+// bars are randomBars, with loops that have spent their money.
+func (s *simulation) bars(r *rand.Rand, steps int) bars {
+	b := randomBars(r, steps)
+	for _, row := range s.steps {
+		if row.Kind == pipeline.KindRepeat && row.State == StepRunning && s.program.Document().Semantics >= chainRules && r.IntN(6) == 0 {
+			b.spent = map[string]StepRunID{}
+			for n := range steps {
+				b.spent[fmt.Sprintf("s%d", 1+n)] = row.ID
+			}
+		}
+	}
+	return b
+}
+
 // randomTurn lets one thing happen to the run: a slice goes on, its call ends somehow, or
 // a wait is over.
 func (s *simulation) randomTurn(r *rand.Rand, steps int) {
@@ -234,7 +248,7 @@ func (s *simulation) randomTurn(r *rand.Rand, steps int) {
 	}
 	slice := s.slices[choice]
 	if slice.next == nil {
-		s.goOn(slice, randomBars(r, steps))
+		s.goOn(slice, s.bars(r, steps))
 		return
 	}
 	s.current, s.next = slice, slice.next
@@ -290,5 +304,5 @@ func (s *simulation) randomReply(r *rand.Rand, steps int) {
 			out.uncalled, out.settle, out.cost = true, &settle{release: s.next.hold.ID}, 0
 		}
 	}
-	require.True(s.t, s.decide(row, out, randomBars(r, steps)), "a guard refused what nobody else had changed")
+	require.True(s.t, s.decide(row, out, s.bars(r, steps)), "a guard refused what nobody else had changed")
 }

@@ -41,6 +41,10 @@ func (d *drive) loadOne(ctx context.Context, tx tenants.Tx, w want) error {
 		d.scope.last[w.row], err = lastTurn(ctx, tx, w.row)
 	case wantEarlier:
 		d.scope.earlier[w.digest], err = d.lookForEarlier(ctx, tx, w)
+	case wantPrices:
+		d.scope.prices, err = d.pricesOf(ctx, tx)
+	case wantAbove:
+		d.scope.above, err = runsAbove(ctx, tx, d.run)
 	case wantKeys:
 		d.scope.keys, err = tenants.KeysInUse(ctx, tx)
 	case wantZone:

@@ -13,7 +13,8 @@ import (
 )
 
 // reserve works out the money that a step's call needs before it may begin; nil for a
-// call that costs nothing. A model without a known price is not called.
+// call that costs nothing. A model without a known price is not called. The prices are
+// there, as priced sees to.
 func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledger.Hold, *Failure) {
 	if node.Kind() != pipeline.KindAI {
 		return nil, nil
@@ -23,7 +24,7 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 		return nil, &Failure{Class: ClassInternal, Message: "The step's stored request cannot be read."}
 	}
 	ask = row.Chain.asked(ask)
-	quote, err := ledger.QuoteFor(ask.Models[0], d.now, timeoutOf(node), d.inputBound(ask), int64(ask.MaxTokens))
+	quote, err := d.scope.prices.Quote(ask.Models[0], d.now, timeoutOf(node), d.inputBound(ask), int64(ask.MaxTokens))
 	if errors.Is(err, ledger.ErrUnknownPrice) {
 		return nil, &Failure{Class: ClassNoPrice, Detail: err.Error(),
 			Message: fmt.Sprintf("The price of the model “%s” is not known, so it is not called. Choose another model.", ask.Models[0])}
@@ -81,7 +82,7 @@ func (d *drive) outcomeOf(next call, reply Reply) outcome {
 	out := outcome{kind: done, output: reply.Output, files: reply.Files, note: reply.Note}
 	out.sent, out.received = kept(next.node, reply)
 	if next.hold != nil {
-		settlement := bill(*next.hold, reply.Bill)
+		settlement := d.bill(*next.hold, reply.Bill)
 		out.settle = &settlement
 		if settlement.settlement != nil {
 			out.cost = int64(cost(*next.hold, *settlement.settlement))
@@ -132,7 +133,7 @@ func readOutput(output []byte) (any, *Failure) {
 }
 
 // bill is how a call's hold ends: no bill means that the provider did no work.
-func bill(reserved ledger.Hold, told *Bill) settle {
+func (d *drive) bill(reserved ledger.Hold, told *Bill) settle {
 	if told == nil {
 		return settle{release: reserved.ID}
 	}
@@ -140,7 +141,7 @@ func bill(reserved ledger.Hold, told *Bill) settle {
 	if told.Unknown {
 		settlement = ledger.SettleUnknown(reserved.ID)
 	} else {
-		settlement = reserved.Settle(told.Tokens, ledger.Receipt{
+		settlement = d.scope.prices.Settle(reserved, told.Tokens, ledger.Receipt{
 			Model: told.Model, RequestID: told.RequestID, Finish: told.Finish, Latency: told.Latency,
 		})
 	}

@@ -73,6 +73,8 @@ type Failure struct {
 	Detail  string `json:"detail,omitempty"`  // technical text, as the other side gave it
 	StepID  string `json:"step_id,omitempty"` // the step that failed, on a run's failure
 	Raised  bool   `json:"raised,omitempty"`  // by a pipeline; Class is the exception's name then
+
+	loop StepRunID // whose limit on money was reached; it acts on that, once it comes there
 }
 
 // Classes of failures that the engine itself knows; callers name those of their side.

@@ -10,6 +10,7 @@ import (
 
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -27,6 +28,8 @@ type scope struct {
 	last      map[StepRunID]int                // the last round of a loop, from 0
 	zone      *time.Location                   // the workspace's; nil until it was asked for
 	keys      map[string]tenants.ProviderKeyID // the workspace's own, by provider; nil until they were asked for
+	prices    ledger.PriceList                 // the workspace's; nil until they were asked for
+	above     []RunID                          // the runs above, the nearest first; nil until they were asked for
 	earlier   map[Digest]earlierLook           // results that may be taken again
 	silent    map[string]Digest                // steps that send nothing in a rerun, with what they give instead
 	callInput []byte                           // what the position's own call was given
@@ -88,6 +91,8 @@ const (
 	wantLast                    // the last round of the loop in the row
 	wantZone                    // the workspace's zone
 	wantKeys                    // the workspace's own keys at providers
+	wantPrices                  // what models cost the workspace
+	wantAbove                   // the runs above this one
 	wantEarlier                 // the result of a step that was asked what the digest says
 )
 

@@ -49,6 +49,7 @@ func (s *simulation) guarded(d decision) bool {
 		return false
 	}
 	begun := map[StepRunID]bool{} // items that the decision itself begins
+	noted := map[StepRunID]bool{}
 	for _, entry := range d.changes {
 		switch c := entry.(type) {
 		case catchStep:
@@ -65,6 +66,8 @@ func (s *simulation) guarded(d decision) bool {
 			}
 			begun[c.id] = true
 		case noteGroup:
+			require.False(s.t, noted[c.id], "noted twice in one commit")
+			noted[c.id] = true
 			if s.byID[c.id].State != StepRunning {
 				return false
 			}

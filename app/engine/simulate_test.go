@@ -123,6 +123,10 @@ func (s *simulation) supply(to *scope, w want) {
 		to.last[w.row] = len(s.turns(w.row)) - 1
 	case wantZone:
 		to.zone = time.UTC
+	case wantPrices:
+		to.prices = ledger.Shipped()
+	case wantAbove:
+		to.above = []RunID{}
 	case wantKeys:
 		to.keys = map[string]tenants.ProviderKeyID{}
 	}

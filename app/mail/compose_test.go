@@ -69,11 +69,21 @@ func askedForMoney(title, said string) Money {
 	}
 }
 
+// troubles is a mail about runs in trouble.
+func troubles(name, words string) Notice {
+	workspace := "/w/01a22fe4-cc96-79d7-a4f5-d0630683d7c3"
+	return Notice{Pipeline: name, Settings: workspace + "/pipelines/01a22fe4-cc96-79d7-a4f5-d0630683d7c3/told", Items: []NoticeItem{
+		{Words: words, First: composedAt.Add(-time.Hour), Last: composedAt, Todo: "Once the cause is gone, the failed step can be tried again for all of them at once.", Path: workspace + "/runs?class=timeout&state=failed"},
+		{Words: "14 runs waited for the AI spend cap", More: 4, Over: true, First: composedAt.Add(-30 * time.Hour), Last: composedAt.Add(-time.Hour), Path: workspace + "/runs?state=capped"},
+	}}
+}
+
 func bodies() map[string]Body {
 	return map[string]Body{
 		"review-full": fullRequest(),
 		"review-bare": ReviewRequest{PipelineName: "Customer e-mail triage", Title: "Send this reply", Needed: 1, Asked: 1, Zone: "UTC"},
 		"money":       askedForMoney("Chi Nguyen asks to raise the AI spend cap of “Complaint answers”", "the letters of storm Ylva\ncame all at once"),
+		"notice":      troubles("Customer e-mail triage", "1,004 runs failed at “Draft the reply”: the other side did not answer in time"),
 		"code":        LoginCode{ID: tenants.LoginCodeID{3}, Expires: composedAt.Add(10 * time.Minute)},
 		"step": Step{
 			To: []Address{{Name: "Jane Doe", Email: "jane@client.example"}}, Subject: "Your refund",
@@ -119,9 +129,10 @@ func hostileBodies() map[string]Body {
 			ProposalBy: hostile, ApproveLabel: hostile, RejectLabel: hostile, OnApprove: hostile, OnReject: hostile, OnSilence: hostile,
 			Needed: 1, Asked: 2, Due: &due, Zone: hostile,
 		},
-		"code":  LoginCode{},
-		"money": askedForMoney(hostile, hostile),
-		"step":  Step{To: []Address{{Name: hostile, Email: "jane@client.example"}}, Subject: hostile, Text: hostile},
+		"code":   LoginCode{},
+		"money":  askedForMoney(hostile, hostile),
+		"notice": troubles(hostile, hostile),
+		"step":   Step{To: []Address{{Name: hostile, Email: "jane@client.example"}}, Subject: hostile, Text: hostile},
 	}
 }
 

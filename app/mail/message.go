@@ -23,6 +23,7 @@ const (
 	KindReviewRequest Kind = "review_request" // asks a seat's person to decide
 	KindLoginCode     Kind = "login_code"     // the system's own; no workspace sees it
 	KindStep          Kind = "step"           // what an e-mail step of a pipeline sends
+	KindNotice        Kind = "notice"         // tells the people of a pipeline about its runs
 	KindMoneyRequest  Kind = "money_request"  // asks somebody to decide about money
 	KindMoneyAnswer   Kind = "money_answer"   // tells whoever asked what became of it
 	KindSpendAlert    Kind = "spend_alert"    // tells how far a cap is used
@@ -63,6 +64,8 @@ func bodyOf(kind Kind, data []byte) (Body, error) {
 		return decoded[LoginCode](data)
 	case KindStep:
 		return decoded[Step](data)
+	case KindNotice:
+		return decoded[Notice](data)
 	case KindMoneyRequest, KindMoneyAnswer, KindSpendAlert:
 		return decoded[Money](data)
 	}

@@ -76,6 +76,7 @@ func (c *checker) document() {
 	c.search()
 	c.fields(nil, "input", "Input", d.Input, nil)
 	c.slot(nil, slot{"run_name", "Name of each run", d.RunName, true}, onlyInput)
+	c.slot(nil, slot{"cost_centre", "Cost centre", d.CostCentre, true}, onlyInput)
 	c.values(nil, "result", "The result", d.Result)
 	for _, s := range valueSlots("result", d.Result) {
 		c.slot(nil, s, anyRoot)

@@ -32,7 +32,7 @@ func compile(d Document) (*Program, error) {
 		n.refs, c.refs = c.refs, nil
 		n.Catches = c.catches(n)
 	}
-	p.runName = c.optional(own.RunName)
+	p.runName, p.centre = c.optional(own.RunName), c.optional(own.CostCentre)
 	p.result = c.values(own.Result)
 	if c.err != nil {
 		return nil, fmt.Errorf("compile the pipeline: %w", c.err)

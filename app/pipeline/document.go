@@ -13,7 +13,9 @@ type Document struct {
 	Steps     []Step  `json:"steps"`
 	Result    []Value `json:"result,omitempty"`  // what a finished run hands back, in this order
 	RunCap    *int64  `json:"run_cap,omitempty"` // most one run may spend, micro-USD; nil: no cap of its own
-	Sample    *Sample `json:"sample,omitempty"`
+
+	CostCentre string  `json:"cost_centre,omitempty"` // text that names who bears the costs of a run
+	Sample     *Sample `json:"sample,omitempty"`
 
 	Concurrency *Concurrency `json:"concurrency,omitempty"` // how many runs at once; nil: as many as come
 	Search      []string     `json:"search,omitempty"`      // fields that runs are found by, like "input.order_number"

@@ -183,7 +183,7 @@ func TestParseRefusesWhatItDoesNotKnow(t *testing.T) {
 	step := func(s string) string { return `{"semantics":1,"name":"n","steps":[` + s + `]}` }
 	for src, want := range map[string]Problem{
 		`[]`:                                 {Field: "", Message: "a record in {} belongs here"},
-		`{"nam":"x"}`:                        {Field: "nam", Message: "not known. Remove it, or use one of: concurrency, input"},
+		`{"nam":"x"}`:                        {Field: "nam", Message: "not known. Remove it, or use one of: concurrency, cost_centre, input"},
 		`{"name":7}`:                         {Field: "name", Message: "a text in quotes"},
 		`{"semantics":1.5}`:                  {Field: "semantics", Message: "a whole number"},
 		`{"run_cap":99999999999999999999}`:   {Field: "run_cap", Message: "a whole number"},

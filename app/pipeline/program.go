@@ -24,6 +24,7 @@ type Program struct {
 	roots   []*Node
 	byID    map[string]*Node
 	runName *expr.Text
+	centre  *expr.Text
 	result  []CompiledValue
 }
 
@@ -39,6 +40,10 @@ func (p *Program) Node(stepID string) *Node { return p.byID[stepID] }
 // RunName is the text that names a run; nil where the document has none. It
 // reads input only.
 func (p *Program) RunName() *expr.Text { return p.runName }
+
+// CostCentre is the text that names who bears a run's costs; nil where the document has
+// none. It reads input only.
+func (p *Program) CostCentre() *expr.Text { return p.centre }
 
 // Result is what a finished run hands back, in order.
 func (p *Program) Result() []CompiledValue { return p.result }

@@ -22,6 +22,7 @@ var roomImports = map[string][]string{
 	"app/llm":              {"app/llm/fields", "app/outbound"},
 	"app/llm/fields":       {},
 	"app/mail":             {"tenants"},
+	"app/notice":           {"app/mail", "app/pipeline", "tenants"},
 	"app/outbound":         {},
 	"app/pipeline":         {"app/expr", "tenants"},
 	"app/review":           {"tenants"},
@@ -29,11 +30,11 @@ var roomImports = map[string][]string{
 	"billing/ledger":       {"tenants"},
 	"cmd/tollgate":         {"*"},
 	"cmd/tollgate/localdb": {},
-	"jobs":                 {"app/engine", "app/expr", "app/llm", "app/mail", "app/outbound", "app/pipeline", "app/review", "billing/ledger", "migrations", "tenants"},
+	"jobs":                 {"app/engine", "app/expr", "app/llm", "app/mail", "app/notice", "app/outbound", "app/pipeline", "app/review", "billing/ledger", "migrations", "tenants"},
 	"migrations":           {},
 	"static":               {},
 	"tenants":              {},
-	"web":                  {"app/engine", "app/expr", "app/mail", "app/pipeline", "app/review", "app/trigger", "billing/ledger", "static", "tenants", "web/ui"},
+	"web":                  {"app/engine", "app/expr", "app/mail", "app/notice", "app/pipeline", "app/review", "app/trigger", "billing/ledger", "static", "tenants", "web/ui"},
 	"web/ui":               {"static"},
 }
 

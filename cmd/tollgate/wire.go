@@ -6,15 +6,18 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"tollgate/app/engine"
 	"tollgate/app/llm"
 	"tollgate/app/mail"
+	"tollgate/app/notice"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
 	"tollgate/jobs"
 	"tollgate/tenants"
+	"tollgate/web"
 )
 
 // rooms are the rooms of one process, made in the order in which they need each other:
@@ -24,6 +27,8 @@ type rooms struct {
 	secret  tenants.Secret
 	earlier []tenants.Secret
 	outbox  *mail.Outbox
+	notices *notice.Room
+	hooks   *jobs.Hooks
 	reviews *review.Room
 	engine  *engine.Engine
 	models  []llm.Model
@@ -86,8 +91,14 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 		return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
 	}
 	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
+	notices := notice.New(notice.Config{DB: db, Outbox: outbox, Secret: secret, Path: web.PathIn, Host: strings.TrimRight(s.config.BaseURL, "/")})
+	hooks, err := jobs.NewHooks(db, notices, s.config.OutboundAllow...)
+	if err != nil {
+		return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
+	}
 	return &rooms{
-		db: db, secret: secret, earlier: earlier, outbox: outbox, reviews: reviews, models: registry.Models(), trial: jobs.KeyTrial{Registry: registry}, log: log,
+		db: db, secret: secret, earlier: earlier, outbox: outbox, notices: notices, hooks: hooks, reviews: reviews,
+		models: registry.Models(), trial: jobs.KeyTrial{Registry: registry}, log: log,
 		engine: engine.New(engine.Config{
 			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, MaxOutput: maxOutput(registry), Log: log,
 			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
@@ -108,7 +119,7 @@ func (r *rooms) startWork(ctx context.Context, slices int, drain time.Duration) 
 	}
 	worker := r.engine.NewWorker(fmt.Sprintf("%s %d", host, os.Getpid()))
 	process, err := jobs.Start(ctx, jobs.Config{
-		DB: r.db, Worker: worker, Outbox: r.outbox, Slices: slices, Patience: drain, Log: r.log,
+		DB: r.db, Worker: worker, Outbox: r.outbox, Notices: r.notices, Hooks: r.hooks, Slices: slices, Patience: drain, Log: r.log,
 	})
 	return worker, process, err
 }
