@@ -29,6 +29,8 @@ func (d Document) Needs() Needs {
 	}
 	for _, n := range grow(&d).all {
 		switch w := n.Step.With.(type) {
+		case *AI:
+			ask(w.Ask)
 		case *Review:
 			ask(w.People)
 		case *Repeat:
