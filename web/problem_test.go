@@ -32,9 +32,10 @@ var rooms = []string{
 // elsewhere are typed errors that their pages show in place, beside the field or step
 // they are about, or that never leave their room. Each has a reason.
 var elsewhere = map[string]string{
-	"expr.Problem":   "is found when a pipeline is checked, and listed there",
-	"mail.SendError": "tells the worker of a mail how its sending went",
-	"review.Settled": "is ErrAlreadyDecided or ErrNotOpen for the table; review pages show its details",
+	"ledger.ErrBadCorrection": "tells whoever books a provider's late figures that they cannot be; no page does",
+	"expr.Problem":            "is found when a pipeline is checked, and listed there",
+	"mail.SendError":          "tells the worker of a mail how its sending went",
+	"review.Settled":          "is ErrAlreadyDecided or ErrNotOpen for the table; review pages show its details",
 }
 
 // A new error of a room must get its words before it can surprise anybody.

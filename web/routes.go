@@ -94,6 +94,8 @@ func (s *Server) routes() []route {
 		get(workspacePath+"/pipelines/new", "pipeline.ask", may(tenants.BuildPipelines), s.newPipelinePage),
 		post(workspacePath+"/pipelines/new", "pipeline.make", may(tenants.BuildPipelines), s.newPipeline),
 		get(workspacePath+"/pipelines/:pipeline", "pipeline.show", may(tenants.Read), s.pipelinePage),
+		get(workspacePath+"/pipelines/:pipeline/export", "pipeline.export", may(tenants.BuildPipelines), s.exportPage),
+		get(workspacePath+"/pipelines/:pipeline/export/file", "pipeline.export_file", may(tenants.BuildPipelines), s.exportFile),
 		get(workspacePath+"/pipelines/:pipeline/versions", "pipeline.versions", may(tenants.Read), s.versionsPage),
 		get(workspacePath+"/pipelines/:pipeline/versions/compare", "version.compare", may(tenants.Read), s.comparePage),
 		get(workspacePath+"/pipelines/:pipeline/versions/restore", "version.ask_restore", may(tenants.BuildPipelines), s.restorePage),

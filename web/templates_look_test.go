@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
+	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
 	"tollgate/tenants"
 	"tollgate/web/browsertest"
@@ -53,11 +54,13 @@ func TestTemplatesLook(t *testing.T) {
 	t.Parallel()
 	chromium := browsertest.Start(t)
 	s := listen(t)
+	template, _ := pipeline.TemplateBySlug("code-change")
+	made := s.publish(s.home, template.Document).String()
 	for _, view := range browsertest.Views {
 		p := chromium.Open(t, view)
 		become(p, s, tenants.Owner)
 		for name, path := range map[string]string{
-			"templates": s.at("templates"), "templates-found": s.at("templates") + "?q=invoice", "templates-none": s.at("templates") + "?q=zeppelin",
+			"export": s.at("pipelines", made, "export"), "templates": s.at("templates"), "templates-found": s.at("templates") + "?q=invoice", "templates-none": s.at("templates") + "?q=zeppelin",
 			"template-claims": s.at("templates", "claims-triage"), "template-use": s.at("templates", "claims-triage", "use"),
 		} {
 			p.Go(s.web.origin + path)

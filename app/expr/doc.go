@@ -36,5 +36,5 @@
 //
 // Reading order: json.go and encode.go, number.go, value.go (between JSON and
 // CEL), operators.go and functions.go (what formulas can do), rewrite.go (from
-// CEL's syntax tree to ours), formula.go, text.go, words.go.
+// CEL's syntax tree to ours), formula.go, text.go, words.go, jq.go (for other systems).
 package expr

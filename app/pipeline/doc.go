@@ -33,6 +33,6 @@
 // Reading order: document.go, kind.go, field.go and the configurations (ai.go,
 // review.go, flow.go, outside.go); parse.go and encode.go; program.go, tree.go
 // and compile.go with their parts for flow; check.go and its parts; outputs.go and
-// outputs_flow.go; input.go and file.go; templates.go and
-// setting.go; model.go; store.go.
+// outputs_flow.go; input.go and file.go; templates.go, setting.go and needs.go;
+// export.go with export_task.go and export_flow.go; model.go; store.go.
 package pipeline

@@ -30,7 +30,7 @@ func (d Document) Export() (data []byte, losses []Loss) {
 	x := &exporter{doc: &d}
 	out := map[string]any{
 		"document": map[string]any{
-			"dsl": OpenWorkflowVersion, "namespace": "tollgate", "name": slugOf(d.Name), "version": "1.0.0", "title": d.Name,
+			"dsl": OpenWorkflowVersion, "namespace": "tollgate", "name": Slug(d.Name), "version": "1.0.0", "title": d.Name,
 			"metadata": map[string]any{"semantics": d.Semantics},
 		},
 		"do": x.list(d.Steps),
@@ -104,8 +104,8 @@ func inputShape(fields []Field) map[string]any {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slugOf is a name as the DSL takes it: letters, digits and hyphens, at most 63.
-func slugOf(name string) string {
+// Slug is a name as the DSL takes it: letters, digits and hyphens, at most 63.
+func Slug(name string) string {
 	slug := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if slug = strings.Trim(slug[:min(len(slug), 63)], "-"); slug == "" {
 		return "pipeline"
