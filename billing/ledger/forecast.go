@@ -42,7 +42,7 @@ func ForecastOf(ctx context.Context, tx tenants.Tx, place Place, funds Funds, li
 			SELECT u.day_start, u.cost FROM usage_days u, span s WHERE u.tenant_id = $1 AND u.month_start >= ledger_month(s.begin, s.zone)
 				AND u.day_start >= s.begin AND u.funds = $3 AND `+forecastFilter+`
 			UNION ALL
-			SELECT u.day_start, u.cost FROM span s CROSS JOIN until LEFT JOIN LATERAL ledger_usage(greatest(s.begin, until.at), 'infinity') u ON true
+			SELECT u.day_start, u.cost FROM ledger_usage(greatest((SELECT begin FROM span), (SELECT at FROM until)), 'infinity') u
 			WHERE u.funds = $3 AND `+forecastFilter+`
 		), first AS (
 			SELECT min(l.day_start) AS at FROM lines l
