@@ -245,7 +245,7 @@ func TestLoopEndsByItsCondition(t *testing.T) {
 }
 
 // Each of the limits ends a loop (S50): with its best round, by a question, or failing.
-func TestLoopsKeepTheirLimits(t *testing.T) {
+func TestCaseS50LoopsKeepTheirLimits(t *testing.T) {
 	t.Parallel()
 	h := build(t, map[pipeline.Kind]engine.Caller{pipeline.KindAI: callerFunc(func(context.Context, engine.Call) engine.Reply {
 		return engine.Reply{Output: []byte(`{"text": "a"}`), Bill: &engine.Bill{Model: "practice/standard", Tokens: ledger.Tokens{Input: 1000, Output: 1000}}}
