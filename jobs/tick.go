@@ -45,6 +45,7 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t := &ticker{cancel: cancel}
 	worker := config.Worker
 	t.done.Go(func() { worker.Pump(ctx, engine.PumpEvery) })
+	t.done.Go(func() { worker.RunReplays(ctx) })
 	t.run(ctx, config.Log, "beat", engine.BeatEvery, worker.Beat)
 	t.run(ctx, config.Log, "reap", reapEvery, counted(worker.Reap))
 	t.run(ctx, config.Log, "timers", timerEvery, counted(worker.FireTimers))

@@ -39,6 +39,7 @@ var Owners = map[string]string{
 	"run_moves":           "app/engine",
 	"run_search":          "app/engine",
 	"live_texts":          "app/engine",
+	"replays":             "app/engine",
 
 	"caps":          "billing/ledger",
 	"balances":      "billing/ledger",

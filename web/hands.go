@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tollgate/app/engine"
+	"tollgate/app/pipeline"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -28,6 +29,7 @@ var handVerbs = map[string]string{
 	"step.skipped":  " skipped the step ",
 	"wait.answered": " ended by hand the wait of ",
 	"run.rerun":     " ran it again from ",
+	"step.replayed": " put to another model the step ",
 }
 
 // handWords tell it as a line of the run's story.
@@ -49,6 +51,9 @@ func (p *panelView) handActions() ui.Actions {
 		return nil
 	}
 	actions := ui.Actions{ui.Button{Text: "Run again from here", Href: p.r.path("rerun", p.node().ID()), TestID: "rerun-step"}}
+	if step.Kind == pipeline.KindAI && !step.State.Open() && !step.Input.IsZero() {
+		actions = append(actions, ui.Button{Text: "Ask another model", Href: p.r.path("replay", step.ID.String()), TestID: "replay-step"})
+	}
 	if wait := p.Passage.Wait; wait != nil && !run.State.Final() {
 		if words := answerWords[wait.Kind]; words != "" {
 			actions = append(actions, ui.Button{Text: words, Href: p.r.path("answer", step.ID.String()), TestID: "answer-wait"})

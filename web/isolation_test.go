@@ -35,6 +35,7 @@ func things(s *site, in workspace) map[string]string {
 		progress, err := engine.ProgressOf(ctx, tx, run.ID)
 		require.NoError(s.t, err)
 		found["step"] = progress.Steps[0].ID.String()
+		found["replay"] = s.insertReplay(run.ID, progress.Steps[0].ID)
 		found["group"], found["part"] = s.insertList(run.ID)
 		detail, err := s.reviews.ByStepRun(ctx, tx, progress.Steps[0].ID)
 		require.NoError(s.t, err)
@@ -67,6 +68,15 @@ func things(s *site, in workspace) map[string]string {
 		return err
 	})
 	return found
+}
+
+// insertReplay adds a replay of a step, whose pipeline asks no model.
+func (s *site) insertReplay(run engine.RunID, step engine.StepRunID) (replay string) {
+	s.t.Helper()
+	require.NoError(s.t, s.db.Super(s.t).QueryRow(s.t.Context(), `
+		INSERT INTO replays (tenant_id, id, run_id, step_run_id, model, started_name)
+		SELECT tenant_id, gen_random_uuid(), id, $2, 'secret/plan', 'Secret plan' FROM runs WHERE id = $1 RETURNING id::text`, run, step).Scan(&replay))
+	return replay
 }
 
 // insertList adds a list with one item to a run, whose pipeline does not have one.

@@ -102,8 +102,16 @@ type doing func(ctx context.Context, tx tenants.Tx, seen engine.Mark) (engine.Ru
 // and the page says what changed and what it would mean now; where what was typed cannot
 // be taken, it says why.
 func (v *visit) operate(plan planning, do doing) error {
+	return v.operateTo(plan, func(ctx context.Context, tx tenants.Tx, seen engine.Mark) (string, error) {
+		to, err := do(ctx, tx, seen)
+		return v.path("runs", to.String()), err
+	})
+}
+
+// operateTo is operate for what leads to another page than a run's.
+func (v *visit) operateTo(plan planning, do func(ctx context.Context, tx tenants.Tx, seen engine.Mark) (string, error)) error {
 	seen := engine.Mark(v.FormValue(markName))
-	var to engine.RunID
+	var to string
 	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
 		if !trigger.FitsAsKey(v.FormValue(formKeyName)) {
 			if _, err := plan(ctx, tx); err != nil {
@@ -125,7 +133,7 @@ func (v *visit) operate(plan planning, do doing) error {
 	case err != nil:
 		return err
 	}
-	return v.redirect(v.path("runs", to.String()))
+	return v.redirect(to)
 }
 
 // askAnew draws the page once more, with what is wrong with what was typed, or with what

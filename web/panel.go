@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,7 @@ func (r *runView) readPanel(ctx context.Context, tx tenants.Tx) error {
 		if panel.Charges, err = ledger.ChargesOfStep(ctx, tx, ledger.StepRunID(p.Step.ID)); err != nil {
 			return err
 		}
+		panel.Charges = slices.DeleteFunc(panel.Charges, func(c ledger.Charge) bool { return c.Kind == ledger.Test })
 	}
 	return panel.readOrigin(ctx, tx)
 }

@@ -105,7 +105,7 @@
 // reopen_rows.go and decide_renew.go, skip.go, answer.go and rerun.go with rerun_read.go,
 // rerun_start.go, rerun_items.go and rerun_silent.go (what people do to a run, each
 // planned by a pure function that its page asks first), bulk.go with bulk_run.go and
-// bulk_read.go (what is done to many), read.go with read_view.go,
+// bulk_read.go (what is done to many), replay.go and replay_run.go (a step put to another model), read.go with read_view.go,
 // read_group.go, read_part.go, read_versions.go and read_lineage.go with lineage_trace.go
 // and lineage_reads.go (what pages ask), operate.go and watch_findings.go (what
 // operators ask).

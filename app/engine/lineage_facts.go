@@ -43,7 +43,7 @@ func (e *Engine) completeOrigins(ctx context.Context, tx tenants.Tx, lineage *Li
 func addModels(ctx context.Context, tx tenants.Tx, steps []StepRunID, byRow map[StepRunID]*Origin, reused map[StepRunID][]*Origin) error {
 	rows, _ := tx.Query(ctx, `
 		SELECT step_run_id, coalesce(nullif(model_billed, ''), model) FROM charges
-		WHERE tenant_id = $1 AND step_run_id = ANY ($2) GROUP BY 1, 2 ORDER BY 1, max(started_at)`, tx.Tenant, steps)
+		WHERE tenant_id = $1 AND step_run_id = ANY ($2) AND kind <> 'test' GROUP BY 1, 2 ORDER BY 1, max(started_at)`, tx.Tenant, steps)
 	var step StepRunID
 	var model string
 	_, err := pgx.ForEachRow(rows, []any{&step, &model}, func() error {
