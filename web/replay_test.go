@@ -19,8 +19,8 @@ func twoModels(c *Config) {
 	c.Models = []Model{{ID: "practice/standard", Name: "Practice model", Practice: true}, {ID: "openai/gpt-5.6-terra", Name: "GPT-5.6 Terra"}, {ID: "openai/gpt-6-astra", Name: "GPT-6 Astra"}}
 }
 
-// drafted is a run whose first step asked the practice model.
-func (s *site) drafted(text string) engine.RunID {
+// answeredBefore is a run whose first step asked the practice model.
+func (s *site) answeredBefore(text string) engine.RunID {
 	s.t.Helper()
 	s.calls.say(engine.Reply{Output: []byte(`{"text":"` + text + `"}`), Bill: triaged.Bill})
 	run := s.start(s.home, s.publish(s.home, askDocument("Drafts")), map[string]string{"topic": "Refund of Ms Oduya"})
@@ -49,7 +49,7 @@ func (s *site) replays() {
 func TestStepIsPutToAnotherModelOnItsPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, twoModels)
-	run := s.drafted("Dear Ms Oduya, we refund you today.")
+	run := s.answeredBefore("Dear Ms Oduya, we refund you today.")
 	step := s.stepOf(run, "draft")
 	builder := s.in(tenants.Builder)
 	panel := builder.get(s.at("runs", run.String(), "steps", "draft")).is(http.StatusOK)
