@@ -197,7 +197,6 @@ func queueCost(b *tenants.Batch, tenant tenants.ID, step StepRunID) {
 	b.Queue(`
 		UPDATE step_runs SET changed = pg_current_xact_id(), cost_micros =
 			(SELECT coalesce(sum(cost_micros::bigint), 0) FROM charges WHERE tenant_id = $1 AND step_run_id = $2 AND kind <> 'test') +
-			(SELECT coalesce(sum(r.cost_micros), 0) FROM corrections r JOIN charges c ON c.tenant_id = r.tenant_id AND c.hold_id = r.hold_id
-				WHERE r.tenant_id = $1 AND r.step_run_id = $2 AND c.kind <> 'test')
+			(SELECT coalesce(sum(cost_micros), 0) FROM corrections WHERE tenant_id = $1 AND step_run_id = $2 AND kind <> 'test')
 		WHERE tenant_id = $1 AND id = $2`, tenant, step)
 }
