@@ -38,6 +38,10 @@ operations: ## Measure each operation on a run of 10,000 step runs
 redrive: ## Try 1,000 failed runs again by filter, with a kill -9 half-way
 	TOLLGATE_REDRIVE=1000 go test ./cmd/tollgate -count=1 -v -run TestKillHalfWayThroughABulk
 
+.PHONY: paced
+paced: ## Keep 300 calls within 60,000 tokens a minute of a provider, at its true pace
+	TOLLGATE_PACED=300 go test ./app/engine -count=1 -timeout 20m -v -run TestRateLimitedCalls
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser and rule for a minute
 	@for target in $$(grep -rlE '^func Fuzz' --include=*_test.go . | xargs -n1 dirname | sort -u); do \

@@ -24,13 +24,13 @@ CALL protect_system_table('rate_buckets', 'SELECT, INSERT, UPDATE, DELETE');
 
 -- The line before a bucket: calls that wait, by id of their step. turn orders it: each
 -- workspace's next call stands behind its own last one, counted in tokens, so that who has
--- few waiting is not behind all of who has many. One that does not ask again within half a
+-- few waiting is not behind all of who has many. bound is the most tokens it can use. One that does not ask again within half a
 -- minute of its time has left.
 CREATE TABLE rate_tickets (
     tenant_id uuid NOT NULL REFERENCES tenants (id),
     bucket    text NOT NULL,
     id        uuid NOT NULL,
-    tokens    bigint NOT NULL,
+    bound     bigint NOT NULL,
     turn      bigint NOT NULL,
     due_at    timestamptz NOT NULL,
     PRIMARY KEY (tenant_id, bucket, id)
@@ -94,6 +94,8 @@ DECLARE
     requests   bigint; -- of those before
     tokens     bigint;
     here       bigint;
+    paused     bigint := 0; -- how long a provider wants to be left alone
+    most       bigint;
 BEGIN
     wait := 0;
     reserved := '{}';
@@ -105,9 +107,10 @@ BEGIN
         IF mine IS NULL THEN
             SELECT greatest(b.turn, max(t.turn)) + cost INTO mine FROM rate_tickets t WHERE t.tenant_id = tenant AND t.bucket = names[i];
         END IF;
-        SELECT count(*), coalesce(sum(t.tokens), 0) INTO requests, tokens
+        SELECT count(*), coalesce(sum(greatest(t.bound * b.share / 1000, 1)), 0) INTO requests, tokens
             FROM rate_tickets t WHERE t.bucket = names[i] AND (t.turn, t.id) < (mine, ticket);
         here := (extract(epoch FROM greatest(b.paused_until, b.filled_at) - b.filled_at) * 1000000)::bigint;
+        paused := greatest(paused, here);
         per_minute := rate_limit(ours_requests[i], b.ceiling_requests);
         IF per_minute > 0 THEN
             here := greatest(here, rate_wait((requests + 1) * 1000000 - b.requests, per_minute));
@@ -118,6 +121,7 @@ BEGIN
         END IF;
         IF here > wait THEN
             wait := here;
+            most := greatest(10000000, requests * 100000);
             barred_by := names[i];
         END IF;
         filled := filled || b;
@@ -138,12 +142,13 @@ BEGIN
         RETURN;
     END IF;
     -- Who is far behind asks again before his time: others may have left the line, or used
-    -- less than they reserved.
-    wait := greatest(CASE WHEN wait > 5000000 THEN greatest(wait * 6 / 10, 5000000) ELSE wait END, 20000);
-    INSERT INTO rate_tickets (tenant_id, bucket, id, tokens, turn, due_at)
-        SELECT tenant, names[i], ticket, reserved[i], turns[i], filled[i].filled_at + wait * interval '1 microsecond'
+    -- less than was thought. The longer the line the less often, so that all together ask no
+    -- more than about ten times a second.
+    wait := greatest(CASE WHEN wait > 5000000 THEN least(greatest(wait * 6 / 10, 5000000), most) ELSE wait END, paused, 20000);
+    INSERT INTO rate_tickets (tenant_id, bucket, id, bound, turn, due_at)
+        SELECT tenant, names[i], ticket, rate_ask.bound, turns[i], filled[i].filled_at + wait * interval '1 microsecond'
         FROM generate_subscripts(names, 1) i
-        ON CONFLICT (tenant_id, bucket, id) DO UPDATE SET tokens = excluded.tokens, due_at = excluded.due_at;
+        ON CONFLICT (tenant_id, bucket, id) DO UPDATE SET bound = excluded.bound, due_at = excluded.due_at;
 END $$;
 -- +goose StatementEnd
 

@@ -99,7 +99,7 @@ func TestRateOfTokensIsReservedAndCorrected(t *testing.T) {
 	require.Zero(t, delay, "the first call used less than it reserved")
 	r.settle(pass, tokensUsed(63_000))
 	_, delay = r.ask(tenant, ticket, 3_000) // about -54,000: 57 s, asked again before that
-	about(t, 57*6*time.Second/10, delay.Wait)
+	about(t, 10*time.Second, delay.Wait)
 	r.passTime(time.Minute)
 	_, delay = r.ask(tenant, ticket, 3_000)
 	require.Zero(t, delay)
@@ -127,7 +127,10 @@ func TestRateOfACallLargerThanTheBucket(t *testing.T) {
 	_, delay := r.ask(tenant, aTicket(), 1_000_000)
 	require.Zero(t, delay)
 	_, delay = r.ask(tenant, aTicket(), 1)
-	require.Greater(t, delay.Wait, time.Hour)
+	require.NotZero(t, delay)
+	r.passTime(24 * time.Hour)
+	_, delay = r.ask(tenant, aTicket(), 1)
+	require.NotZero(t, delay, "10 minutes' worth flow in at once at most, and 27 hours' are missing")
 }
 
 // Who came first goes first; nobody slips in where another waits for the same room.
@@ -162,7 +165,7 @@ func TestRateForgetsWhoLeftTheLine(t *testing.T) {
 		require.NotZero(t, delay)
 	}
 	_, delay := r.ask(tenant, stays, 10_000)
-	require.Greater(t, delay.Wait, 100*time.Second)
+	about(t, 10*time.Second, delay.Wait)
 	r.passTime(4 * time.Minute)
 	_, delay = r.ask(tenant, stays, 10_000)
 	require.Zero(t, delay)
@@ -224,9 +227,9 @@ func TestRateIsLoweredByTheProvider(t *testing.T) {
 		"nothing left":        {ledger.RateOutcome{Used: n(0), TokensLeft: n(0)}, 7 * time.Second * 6 / 10},
 		"nothing left before": {ledger.RateOutcome{Used: n(0), TokensLeft: n(0), Took: 5 * time.Second}, 2 * time.Second},
 		"no calls left":       {ledger.RateOutcome{Used: n(0), RequestsLeft: n(0)}, 0}, // calls are not limited here
-		"to be left alone":    {ledger.RateOutcome{Used: n(0), Pause: 33 * time.Second}, 18 * time.Second},
+		"to be left alone":    {ledger.RateOutcome{Used: n(0), Pause: 33 * time.Second}, 30 * time.Second},
 		"hostile figures":     {ledger.RateOutcome{Used: n(-1 << 62), Tokens: n(-5), TokensLeft: n(1 << 62), Took: -time.Hour, Pause: -time.Hour}, 0},
-		"more than there is":  {ledger.RateOutcome{Used: n(1 << 62)}, 24 * time.Hour * 6 / 10},
+		"more than there is":  {ledger.RateOutcome{Used: n(1 << 62)}, 10 * time.Second},
 	} {
 		r := newRates(t, tenants.RateLimit{Tokens: 60_000})
 		tenant := r.tenantID()
