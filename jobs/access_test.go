@@ -28,7 +28,7 @@ const (
 
 // caller is a workspace whose steps ask models of one server.
 type caller struct {
-	t      *testing.T
+	t      testing.TB
 	db     *dbtest.Database
 	server *fakellm.Server
 	vault  tenants.Vault
@@ -37,7 +37,7 @@ type caller struct {
 	ai     jobs.AI
 }
 
-func newCaller(t *testing.T, shared tenants.RateLimits) *caller {
+func newCaller(t testing.TB, shared tenants.RateLimits) *caller {
 	t.Helper()
 	c := &caller{t: t, db: dbtest.Open(t), server: fakellm.New(1)}
 	listening := httptest.NewServer(c.server)
