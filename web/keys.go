@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -33,10 +34,13 @@ func providerOf(model string) string {
 }
 
 // keyed are the providers of models that can be called with a key, in the order of set-up.
+// What costs pretend dollars needs none.
 func (s *Server) keyed() []string {
 	var list []string
 	for _, model := range s.Models {
-		if provider := providerOf(model.ID); !model.Practice && !slices.Contains(list, provider) {
+		provider := providerOf(model.ID)
+		price, err := ledger.PriceAt(model.ID, s.clock())
+		if pretend := err == nil && price.Funds == ledger.Pretend; !pretend && !slices.Contains(list, provider) {
 			list = append(list, provider)
 		}
 	}
