@@ -28,6 +28,7 @@ type draftView struct {
 	Here     string            // id of the step that is edited; empty on the other pages
 	Key      string            // one-time key of the page's forms
 
+	Models  []Model             // that its steps may ask
 	Others  []pipeline.Pipeline // what a step may run; read where a step does
 	Secrets []string            // names; read where a step calls
 	Samples samples
@@ -56,6 +57,9 @@ func (d *draftView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) err
 	if d.Problems, err = pipeline.CheckIn(ctx, tx, d.Draft.Draft); err != nil {
 		return err
 	}
+	if err := d.checkModels(ctx, tx); err != nil {
+		return err
+	}
 	if d.Draft.Live > 0 {
 		live, err := pipeline.VersionByNumber(ctx, tx, id, d.Draft.Live)
 		if err != nil {
@@ -64,6 +68,20 @@ func (d *draftView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) err
 		d.Changes = pipeline.Changes(live.Document, d.Draft.Draft)
 	}
 	return d.readAround(ctx, tx)
+}
+
+// checkModels adds what is wrong with the models that the draft's steps ask.
+func (d *draftView) checkModels(ctx context.Context, tx tenants.Tx) error {
+	var err error
+	if d.Models, err = d.v.s.callable(ctx, tx); err != nil {
+		return err
+	}
+	faults, err := d.v.s.modelFaults(ctx, tx)
+	if err != nil {
+		return err
+	}
+	d.Problems = append(d.Problems, pipeline.CheckModels(d.Draft.Draft, faults)...)
+	return nil
 }
 
 // readAround reads what the form of the step at hand offers besides data.

@@ -3,11 +3,13 @@ package web
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"tollgate/app/pipeline"
 	"tollgate/tenants"
 	"tollgate/web/browsertest"
 )
@@ -130,6 +132,23 @@ func TestModelsOfOwnKeysAreOfferedWithTheKey(t *testing.T) {
 	seen := builder.get(page).is(http.StatusOK).says("Claude Sonnet 5").field("version")
 	builder.post(s.at("pipelines", id.String(), "model"), "model", "anthropic/claude-sonnet-5", "version", seen).leadsTo(page)
 	builder.get(page).is(http.StatusOK).says("Its steps ask Claude Sonnet 5")
+}
+
+// A draft that asks a model without a key cannot be published, and says what to do.
+func TestModelsWithoutAKeyAreNotPublished(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, withProviders(&trial{}))
+	document := parsed(t, strings.Replace(sorter, "openai/gpt-5.6-terra", "anthropic/claude-sonnet-5", 1))
+	var id pipeline.ID
+	s.inTx(s.home.ID, func(ctx context.Context, tx tenants.Tx) (err error) {
+		id, err = pipeline.Create(ctx, tx, document, "", s.home.people[tenants.Owner].User.ID)
+		return err
+	})
+	builder, page := s.in(tenants.Builder), s.at("pipelines", id.String(), "draft", "publish")
+	builder.get(page).is(http.StatusOK).says("There is no key to call Claude Sonnet 5 with. An owner or admin can add one")
+	builder.post(page, "note", "n", "seen", "0", "live", "0").is(http.StatusUnprocessableEntity)
+	s.in(tenants.Admin).post(s.at("settings", "keys", "add"), "provider", "anthropic", "value", typedKey, "base_url", "").is(http.StatusSeeOther)
+	builder.get(page).is(http.StatusOK).hides("There is no key")
 }
 
 // Only who manages a workspace sees that it has keys, and only its own.
