@@ -169,6 +169,8 @@ func TestPricesOutOfReasonAreRefused(t *testing.T) {
 		"output of a token":        {own("openai/x", 2*ledger.Dollar, 10), "output"},
 		"of a billion":             {own("openai/x", 2*ledger.Dollar, 10_000*ledger.Dollar), "output"},
 		"far from what is known":   {own("openai/gpt-5.6-terra", 2*ledger.Cent, ledger.Dollar), "input"},
+		"nothing for what costs":   {own("openai/gpt-5.6-terra", 0, 12*ledger.Dollar), "input"},
+		"no output for what costs": {own("openai/gpt-5.6-terra", 2*ledger.Dollar, 0), "output"},
 		"far above what is known":  {own("openai/gpt-5.6-terra", 2*ledger.Dollar, 700*ledger.Dollar), "output"},
 		"no input":                 {with("openai/x", func(p *ledger.Price) { p.Input = ledger.Rate{} }), "input"},
 		"no output":                {with("openai/x", func(p *ledger.Price) { p.Output = ledger.Rate{} }), "output"},

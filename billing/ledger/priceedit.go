@@ -105,8 +105,8 @@ func (r Rates) check(prefix string, known Rates) error {
 			least /= 10
 		}
 		switch {
-		case !one.rate.known || rate == 0:
-		case rate < least:
+		case !one.rate.known || rate == 0 && one.known.micros == 0:
+		case rate > 0 && rate < least:
 			return &PriceError{field, fmt.Sprintf(
 				"%s for a million tokens is less than any model costs. Did you write the price of one token, or of a thousand?", rate.Exact())}
 		case rate > mostRate:
