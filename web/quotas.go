@@ -51,6 +51,10 @@ func (q quotasView) rows() []ui.Row {
 			Name: "Open runs", End: ui.Count(int64(min(u.OpenRuns, u.Quotas.OpenRuns))) + " of " + ui.Count(int64(u.Quotas.OpenRuns)), EndNote: "runs",
 			Reason: ui.Words(q.runWords()), Bar: used("Open runs", u.OpenRuns, u.Quotas.OpenRuns),
 		},
+		{
+			Name: "Calls to models", End: callsWords(u.Quotas.ModelCalls), EndNote: "a minute",
+			Reason: ui.Words("How fast models are called, over all keys and models. Steps beyond it wait their turn, use no place meanwhile and go on by themselves."),
+		},
 	}
 }
 
@@ -78,4 +82,19 @@ func used(what string, n, of int) *ui.Progress {
 		status = ui.Stuck
 	}
 	return &ui.Progress{Label: what + ": " + ui.Count(int64(n)) + " of " + ui.Count(int64(of)), Pieces: []ui.Piece{{Status: status, Share: share}}}
+}
+
+// callsWords is a limit of calls and tokens a minute.
+func callsWords(limit tenants.RateLimit) string {
+	var parts []string
+	if limit.Requests > 0 {
+		parts = append(parts, ui.Plural(limit.Requests, "call", "calls"))
+	}
+	if limit.Tokens > 0 {
+		parts = append(parts, ui.Plural(limit.Tokens, "token", "tokens"))
+	}
+	if len(parts) == 0 {
+		return "no limit"
+	}
+	return ui.List(parts)
 }

@@ -20,15 +20,15 @@ func TestQuotasAreTold(t *testing.T) {
 	s.start(s.home, id, map[string]string{"topic": "a refund"})
 	viewer := s.in(tenants.Viewer)
 	viewer.get(s.at()).is(http.StatusOK).says("Quotas")
-	viewer.get(s.at("settings", "quotas")).is(http.StatusOK).says("0 of 100", "1 of 20,000", "No quota is full", "Now one waits.")
+	viewer.get(s.at("settings", "quotas")).is(http.StatusOK).says("0 of 100", "1 of 20,000", "No quota is full", "Now one waits.", "no limit")
 
 	s.inTx(s.home.ID, func(ctx context.Context, tx tenants.Tx) error {
-		return tenants.SetQuotas(ctx, tx, tenants.Quotas{ParallelSlices: 1, OpenRuns: 2})
+		return tenants.SetQuotas(ctx, tx, tenants.Quotas{ParallelSlices: 1, OpenRuns: 2, ModelCalls: tenants.RateLimit{Requests: 60, Tokens: 60_000}})
 	})
 	s.start(s.home, id, map[string]string{"topic": "another"})
 	_, err := s.db.Super(t).Exec(t.Context(), `UPDATE slices SET state = 'running' WHERE id = (SELECT id FROM slices LIMIT 1)`)
 	require.NoError(t, err)
-	viewer.get(s.at("settings", "quotas")).is(http.StatusOK).says("1 of 1", "2 of 2", "No further run can be started")
+	viewer.get(s.at("settings", "quotas")).is(http.StatusOK).says("1 of 1", "2 of 2", "60 calls and 60,000 tokens", "No further run can be started")
 	s.inTx(s.home.ID, func(ctx context.Context, tx tenants.Tx) error {
 		return tenants.SetQuotas(ctx, tx, tenants.Quotas{ParallelSlices: 1, OpenRuns: 3})
 	})
