@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -17,6 +18,7 @@ type keyView struct {
 	v      *visit
 	Key    tenants.ProviderKey
 	Uses   []pipeline.ModelUse
+	Spent  ledger.Micros // in this month
 	Form   keyForm
 	Limits limitsForm
 }
@@ -54,11 +56,29 @@ func (p *keyView) load() error {
 		if p.Key.RemovedAt != nil {
 			return tenants.ErrNoProviderKey
 		}
+		if p.Spent, err = spentWith(ctx, tx, id); err != nil {
+			return err
+		}
 		p.Uses = list.Uses[p.Key.Provider]
 		p.Form = keyForm{Replaces: true, BaseURL: p.Key.BaseURL, Overlap: overlaps[0].Value}
 		p.Limits = limitsFormOf(p.v.s.modelsOf(p.Key.Provider), p.Key.Limits)
 		return nil
 	})
+}
+
+// spentWith is what the calls made with a key have cost in this month.
+func spentWith(ctx context.Context, tx tenants.Tx, key tenants.ProviderKeyID) (ledger.Micros, error) {
+	month, err := ledger.MonthAt(ctx, tx, tx.Now)
+	if err != nil {
+		return 0, err
+	}
+	lines, err := ledger.UsageOf(ctx, tx, month, ledger.Real, ledger.ByKey)
+	for _, line := range lines {
+		if line.Key == key.String() {
+			return line.Cost, err
+		}
+	}
+	return 0, err
 }
 
 func (p keyView) path(more ...string) string {
@@ -86,7 +106,8 @@ func (p keyView) facts() []ui.Pair {
 	if p.Key.Hint != "" {
 		pairs = append(pairs, ui.Pair{Label: "Ends in", Value: p.Key.Hint})
 	}
-	return append(pairs, ui.Pair{Label: "Sent to", Value: sentTo(p.Key.BaseURL)})
+	return append(pairs, ui.Pair{Label: "Sent to", Value: sentTo(p.Key.BaseURL)},
+		ui.Pair{Label: "Spent this month", Value: p.Spent.String() + ", billed by the provider"})
 }
 
 func sentTo(baseURL string) string {

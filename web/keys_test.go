@@ -89,7 +89,7 @@ func TestProviderKeysOfAWorkspace(t *testing.T) {
 	owner.post(add, "provider", "openai", "value", typedKey, "base_url", "").is(http.StatusSeeOther)
 	owner.post(add, "provider", "openai", "value", typedKey, "base_url", "").is(http.StatusUnprocessableEntity).says("Rotate that one")
 	at := s.at("settings", "keys", s.keyIDs()[0].String())
-	owner.get(at).is(http.StatusOK).says("…wxyz", "Not tested", "Sort mails", "in its live version").hides("0123456789")
+	owner.get(at).is(http.StatusOK).says("…wxyz", "Not tested", "Spent this month $0.00, billed by the provider", "Sort mails", "in its live version").hides("0123456789")
 
 	owner.post(at + "/test").is(http.StatusSeeOther)
 	owner.get(at).is(http.StatusOK).says("Works", "GPT answered after 0.4 s.")

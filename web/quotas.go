@@ -52,7 +52,7 @@ func (q quotasView) rows() []ui.Row {
 			Reason: ui.Words(q.runWords()), Bar: used("Open runs", u.OpenRuns, u.Quotas.OpenRuns),
 		},
 		{
-			Name: "Calls to models", End: callsWords(u.Quotas.ModelCalls), EndNote: "a minute",
+			Name: "Calls to models a minute", End: callsWords(u.Quotas.ModelCalls),
 			Reason: ui.Words("How fast models are called, over all keys and models. Steps beyond it wait their turn, use no place meanwhile and go on by themselves."),
 		},
 	}
