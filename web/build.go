@@ -57,9 +57,6 @@ func (d *draftView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) err
 	if d.Problems, err = pipeline.CheckIn(ctx, tx, d.Draft.Draft); err != nil {
 		return err
 	}
-	if err := d.checkModels(ctx, tx); err != nil {
-		return err
-	}
 	if d.Draft.Live > 0 {
 		live, err := pipeline.VersionByNumber(ctx, tx, id, d.Draft.Live)
 		if err != nil {
@@ -67,21 +64,32 @@ func (d *draftView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) err
 		}
 		d.Changes = pipeline.Changes(live.Document, d.Draft.Draft)
 	}
+	if err := d.checkModels(ctx, tx); err != nil {
+		return err
+	}
 	return d.readAround(ctx, tx)
 }
 
-// checkModels adds what is wrong with the models that the draft's steps ask.
+// checkModels adds what is wrong with the models that the draft's steps ask: one that is not
+// set up here, or that there is no key for.
 func (d *draftView) checkModels(ctx context.Context, tx tenants.Tx) error {
 	var err error
 	if d.Models, err = d.v.s.callable(ctx, tx); err != nil {
 		return err
 	}
-	faults, err := d.v.s.modelFaults(ctx, tx)
-	if err != nil {
-		return err
-	}
-	d.Problems = append(d.Problems, pipeline.CheckModels(d.Draft.Draft, faults)...)
+	d.Problems = append(d.Problems, pipeline.CheckModels(d.Draft.Draft, d.modelFault)...)
 	return nil
+}
+
+func (d *draftView) modelFault(id string) string {
+	known := func(m Model) bool { return m.ID == id }
+	switch {
+	case slices.ContainsFunc(d.Models, known):
+		return ""
+	case slices.ContainsFunc(d.v.s.Models, known):
+		return "There is no key to call it with. An owner or admin can add one to the provider keys. Or choose another model."
+	}
+	return "Choose one of the models that are set up here."
 }
 
 // readAround reads what the form of the step at hand offers besides data.

@@ -145,7 +145,7 @@ func TestModelsWithoutAKeyAreNotPublished(t *testing.T) {
 		return err
 	})
 	builder, page := s.in(tenants.Builder), s.at("pipelines", id.String(), "draft", "publish")
-	builder.get(page).is(http.StatusOK).says("There is no key to call Claude Sonnet 5 with. An owner or admin can add one")
+	builder.get(page).is(http.StatusOK).says("There is no key to call it with. An owner or admin can add one")
 	builder.post(page, "note", "n", "seen", "0", "live", "0").is(http.StatusUnprocessableEntity)
 	s.in(tenants.Admin).post(s.at("settings", "keys", "add"), "provider", "anthropic", "value", typedKey, "base_url", "").is(http.StatusSeeOther)
 	builder.get(page).is(http.StatusOK).hides("There is no key")

@@ -101,43 +101,26 @@ func (s *Server) callable(ctx context.Context, tx tenants.Tx) ([]Model, error) {
 	}), nil
 }
 
-// modelFor finds a model that may be published.
+// modelFor finds a model that may be published: set up here, with a key to call it, and
+// with a price, since what it costs is held before each call.
 func (s *Server) modelFor(ctx context.Context, tx tenants.Tx, id string) (Model, error) {
-	faults, err := s.modelFaults(ctx, tx)
+	models, err := s.callable(ctx, tx)
 	if err != nil {
 		return Model{}, err
 	}
-	if fault := faults(id); fault != "" {
-		return Model{}, &tenants.Invalid{Field: "model", Message: fault}
+	i := slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id })
+	if i < 0 {
+		return Model{}, &tenants.Invalid{Field: "model", Message: "Choose one of the models that are set up here."}
 	}
-	return s.Models[slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id })], nil
-}
-
-// modelFaults tell of a model why it may not be published, if so: it is set up here, has a
-// key to call it, and a price, since what it costs is held before each call.
-func (s *Server) modelFaults(ctx context.Context, tx tenants.Tx) (func(id string) string, error) {
-	callable, err := s.callable(ctx, tx)
-	if err != nil {
-		return nil, err
+	if !slices.Contains(models, s.Models[i]) {
+		return Model{}, &tenants.Invalid{Field: "model",
+			Message: "There is no key to call " + s.Models[i].Name + " with. An owner or admin can add one to the provider keys. Or choose another model."}
 	}
-	prices, err := ledger.Prices(ctx, tx)
-	if err != nil {
-		return nil, err
+	if _, err := ledger.PriceAt(id, tx.Now); err != nil {
+		return Model{}, &tenants.Invalid{Field: "model",
+			Message: "The price of " + s.Models[i].Name + " is not known, so no cap could be kept. Choose another model."}
 	}
-	return func(id string) string {
-		i := slices.IndexFunc(s.Models, func(m Model) bool { return m.ID == id })
-		if i < 0 {
-			return "Choose one of the models that are set up here."
-		}
-		name := s.Models[i].Name
-		if !slices.Contains(callable, s.Models[i]) {
-			return "There is no key to call " + name + " with. An owner or admin can add one to the provider keys. Or choose another model."
-		}
-		if _, err := prices.At(id, tx.Now); err != nil {
-			return "The price of " + name + " is not known, so no cap could be kept. Choose another model."
-		}
-		return ""
-	}, nil
+	return s.Models[i], nil
 }
 
 // asked are the models that the live version's steps ask.
