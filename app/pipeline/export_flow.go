@@ -80,11 +80,15 @@ func (x *exporter) event(id string, w *Event) task {
 // caught is a task with one entry of on_error around it.
 func (x *exporter) caught(s *Step, k *Catch, inner task) task {
 	catch := task{"as": "error"}
+	if k != &s.OnError[0] {
+		x.lose(s.ID, "What is done about one failure may fail itself; then the entries behind it handle that.")
+	}
 	if len(k.Classes) > 0 {
 		var types []string
 		for _, class := range k.Classes {
 			types = append(types, exceptionType(class))
 		}
+		x.lose(s.ID, "Failures that no step of it raises have other names there; they are looked for as %s.", quoted(k.Classes))
 		list, _ := json.Marshal(types) // texts always encode
 		catch["when"] = "${ $error.type as $t | " + string(list) + " | index($t) != null }"
 	}
