@@ -146,6 +146,7 @@ func run[T any](ctx context.Context, x *exchange, s stream[T], add func(*transcr
 	if err == nil && x.body != nil {
 		err = x.whole(script)
 	}
+	script.live.end()
 	return x.judge(ctx, script, err)
 }
 

@@ -130,6 +130,13 @@ func (l *live) add(raw string) {
 	}
 }
 
+// end tells of a half that found no partner.
+func (l *live) end() {
+	if l.rest != "" {
+		l.tell(decode(l.rest))
+	}
+}
+
 // halfCharacter tells whether the text ends, from at on, in the escape of a character's
 // first half. A backslash behind an odd number of others is no escape's.
 func halfCharacter(text string, at int) bool {
