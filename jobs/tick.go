@@ -75,6 +75,9 @@ func startTicks(config Config, jobs *Client) *ticker {
 	t.run(ctx, config.Log, "cap alerts", sweepEvery, counted(func(ctx context.Context) (int, error) {
 		return ledger.FindAlerts(ctx, config.DB)
 	}))
+	t.run(ctx, config.Log, "alert mails", capsEvery, counted(func(ctx context.Context) (int, error) {
+		return tellAlerts(ctx, config.DB, config.Outbox)
+	}))
 	t.run(ctx, config.Log, "usage", tidyEvery, counted(func(ctx context.Context) (int, error) {
 		return ledger.RollUsage(ctx, config.DB)
 	}))

@@ -57,6 +57,11 @@ func (d *draftView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) err
 	if d.Problems, err = pipeline.CheckIn(ctx, tx, d.Draft.Draft); err != nil {
 		return err
 	}
+	money, err := moneyOf(ctx, tx)
+	if err != nil {
+		return err
+	}
+	d.Problems = append(d.Problems, pipeline.CheckMoney(d.Draft.Draft, money)...)
 	if d.Draft.Live > 0 {
 		live, err := pipeline.VersionByNumber(ctx, tx, id, d.Draft.Live)
 		if err != nil {

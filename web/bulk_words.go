@@ -13,6 +13,9 @@ func (b bulkView) means() []ui.Row {
 			rows = append(rows, line(ui.Plain(one.means)))
 		}
 	}
+	if b.Action == engine.BulkRerun && b.v.maySeeMoney() && b.Plan.CostMicros > 0 {
+		rows = append(rows, line(ui.Plain("Together they will cost about "+ui.Dollars(b.Plan.CostMicros)+", by what they cost so far. Each stops where a cap has no room for it.")))
+	}
 	if b.Plan.More {
 		rows = append(rows, line(ui.Plain("There are more: the oldest "+ui.Count(engine.MostInBulk)+" are taken. Do the rest afterwards.")))
 	}

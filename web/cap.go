@@ -25,6 +25,8 @@ type capView struct {
 	Names   map[tenants.UserID]string
 	History []tenants.Entry
 	Rules   ledger.Settings
+	Course  ledger.Forecast
+	Alerts  []ledger.Alert // of this cap, the newest first
 	Form    capForm
 }
 
@@ -64,7 +66,33 @@ func (c *capView) read(ctx context.Context, tx tenants.Tx) error {
 	if c.History, err = tenants.AuditOf(ctx, tx, c.Place.Target(), tenants.AuditID{}); err != nil {
 		return err
 	}
+	if err := c.readCourse(ctx, tx); err != nil {
+		return err
+	}
 	return c.readOpen(ctx, tx)
+}
+
+// monthly tells whether a place counts by month.
+func monthly(scope ledger.Scope) bool {
+	return scope != ledger.ScopeTenantDay && scope != ledger.ScopeRun && scope != ledger.ScopeStep
+}
+
+// readCourse reads where things are going, and what was told of the cap in the last
+// months.
+func (c *capView) readCourse(ctx context.Context, tx tenants.Tx) error {
+	if monthly(c.Place.Scope) {
+		var err error
+		if c.Course, err = ledger.ForecastOf(ctx, tx, c.Place.Place, c.Funds, c.standing().Limit); err != nil {
+			return err
+		}
+	}
+	all, err := ledger.AlertsSince(ctx, tx, tx.Now.AddDate(0, -3, 0))
+	for _, alert := range all {
+		if alert.Place == c.Place.Place && alert.Funds == c.Funds {
+			c.Alerts = append(c.Alerts, alert)
+		}
+	}
+	return err
 }
 
 // inUse tells whether there is anything to say of a standing.

@@ -47,6 +47,12 @@ func (c capView) words() ui.Sentence {
 	if s.Limit != nil && *s.Limit == 0 {
 		words = ui.Sentence{ui.Strong(ui.Dollars(int64(s.Spent))), ui.Plain(" spent. The cap is "), ui.Strong("$0.00"), ui.Plain(", which allows no AI calls")}
 	}
+	if c.Course.Known {
+		words = append(words, ui.Plain(" · on course for "), ui.Strong(ui.Dollars(int64(c.Course.Total))), ui.Plain(" by "+c.lastDay()))
+		if !c.Course.Passes.IsZero() {
+			words = append(words, ui.Plain(", reached about "+c.Course.Passes.In(c.v.workspaceZone()).Format("2 January")))
+		}
+	}
 	if s.Overrun > 0 {
 		words = append(words, ui.Plain(" · "+ui.Dollars(int64(s.Overrun))+" beyond what was reserved"))
 	}
@@ -58,12 +64,19 @@ func (c capView) meter() templ.Component {
 	if s.Limit == nil || *s.Limit == 0 {
 		return nil
 	}
-	return meterOf(c.standsTitle(), s)
+	meter := meterOf(c.standsTitle(), s)
+	if c.Course.Known {
+		meter.Forecast = int64(c.Course.Total)
+	}
+	return meter
 }
 
 // basis says what the figures rest on.
 func (c capView) basis() string {
 	words := "Reserved is the most that calls under way can cost."
+	if c.Course.Known {
+		words += " The forecast is from the last " + ui.Plural(int64(c.Course.Days), "day", "days") + ": " + ui.Dollars(int64(c.Course.Daily)) + " a day."
+	}
 	if c.Rules.SecondAbove != nil {
 		words += " Above " + ui.Dollars(int64(*c.Rules.SecondAbove)) + " a second person confirms a raise."
 	}
@@ -124,10 +137,35 @@ const mostHistory = 20
 // history are the changes of this cap, the newest first.
 func (c capView) history() []ui.Row {
 	var rows []ui.Row
-	for _, entry := range c.History[:min(len(c.History), mostHistory)] {
+	alerts := c.Alerts
+	told := func(before func(ledger.Alert) bool) {
+		for len(alerts) > 0 && before(alerts[0]) {
+			rows = append(rows, ui.Row{Reason: c.told(alerts[0]), EndNote: ui.WhenBrief(alerts[0].At, c.v.now, c.v.zone())})
+			alerts = alerts[1:]
+		}
+	}
+	for _, entry := range c.History {
+		told(func(a ledger.Alert) bool { return a.At.After(entry.At) })
 		rows = append(rows, ui.Row{Reason: c.happened(entry), EndNote: ui.WhenBrief(entry.At, c.v.now, c.v.zone())})
 	}
-	return rows
+	told(func(ledger.Alert) bool { return true })
+	return rows[:min(len(rows), mostHistory)]
+}
+
+// told says which alert went out.
+func (c capView) told(alert ledger.Alert) ui.Sentence {
+	sent := " Owners, admins and finance members got a mail."
+	if !alert.Told {
+		sent = ""
+	}
+	switch alert.Kind {
+	case ledger.AlertStopped:
+		return ui.Sentence{ui.LinkTo("The first run", c.v.path("runs", alert.Run.String())), ui.Plain(" was stopped by this cap." + sent)}
+	case ledger.AlertOnCourse:
+		return ui.Words("On course for " + ui.Dollars(int64(alert.Forecast)) + ", above the cap of " + ui.Dollars(int64(alert.Limit)) + "." + sent)
+	}
+	share := map[ledger.AlertKind]string{ledger.AlertHalf: "50 %", ledger.AlertMost: "80 %", ledger.AlertAll: "100 %"}[alert.Kind]
+	return ui.Words(share + " of " + ui.Dollars(int64(alert.Limit)) + " was spent." + sent)
 }
 
 func (c capView) happened(entry tenants.Entry) ui.Sentence {

@@ -192,7 +192,7 @@ func capBody(c capView) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				if len(c.History) == 0 {
+				if len(c.History)+len(c.Alerts) == 0 {
 					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 7, "<p>Nothing yet.</p>")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err

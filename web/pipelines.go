@@ -103,6 +103,7 @@ type pipelineView struct {
 	Key        string
 	Models     []Model     // that its steps may be given
 	Answer     modelAnswer // to the question for a model; zero unless it must be asked again
+	Prices     ledger.PriceList
 }
 
 const pipelineLines = 6
@@ -150,6 +151,9 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 		return err
 	}
 	if err := p.readTold(ctx, tx); err != nil {
+		return err
+	}
+	if p.Prices, err = ledger.Prices(ctx, tx); err != nil {
 		return err
 	}
 	if p.v.maySeeMoney() {

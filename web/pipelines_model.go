@@ -116,7 +116,11 @@ func (s *Server) modelFor(ctx context.Context, tx tenants.Tx, id string) (Model,
 		return Model{}, &tenants.Invalid{Field: "model",
 			Message: "There is no key to call " + s.Models[i].Name + " with. An owner or admin can add one to the provider keys. Or choose another model."}
 	}
-	if _, err := ledger.PriceAt(id, tx.Now); err != nil {
+	prices, err := ledger.Prices(ctx, tx)
+	if err != nil {
+		return Model{}, err
+	}
+	if _, err := prices.At(id, tx.Now); err != nil {
 		return Model{}, &tenants.Invalid{Field: "model",
 			Message: "The price of " + s.Models[i].Name + " is not known, so no cap could be kept. Choose another model."}
 	}
@@ -165,7 +169,7 @@ func (p pipelineView) modelField() ui.Field {
 	}
 	for _, model := range p.Models {
 		option := ui.Option{Value: model.ID, Label: model.Name}
-		if _, err := ledger.PriceAt(model.ID, p.v.now); err != nil {
+		if _, err := p.Prices.At(model.ID, p.v.now); err != nil {
 			option.Help = "Its price is not known."
 		}
 		field.Options = append(field.Options, option)

@@ -54,6 +54,9 @@ func (v *visit) rerunMoney(plan engine.RerunPlan) []ui.Row {
 	if len(plan.Unknown) > 0 {
 		words += " " + ui.Plural(int64(len(plan.Unknown)), "step that it never came to is", "steps that it never came to are") + " not in that."
 	}
+	if preview := plan.Version.Document.RunCap; preview != nil {
+		words += " At most " + ui.Dollars(*preview) + ", the cap of a run."
+	}
 	return []ui.Row{line(ui.Plain(words))}
 }
 

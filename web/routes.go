@@ -43,6 +43,8 @@ func (s *Server) routes() []route {
 		// What AI costs.
 		get(workspacePath+"/usage", "usage.show", may(tenants.SeeMoney), s.usagePage),
 		get(workspacePath+"/usage/csv", "usage.download", may(tenants.SeeMoney), s.usageCSV),
+		get(workspacePath+"/statement", "statement.show", may(tenants.SeeMoney), s.statementPage),
+		get(workspacePath+"/statement/csv", "statement.download", may(tenants.SeeMoney), s.statementCSV),
 		get(workspacePath+"/caps", "cap.list", may(tenants.SeeMoney), s.capsPage),
 		get(workspacePath+"/caps/:place", "cap.show", may(tenants.SeeMoney), s.capPage),
 		post(workspacePath+"/caps/:place", "cap.set", may(tenants.SetCaps), s.setCap),

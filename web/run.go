@@ -290,6 +290,9 @@ func (r *runView) actions() ui.Actions {
 	if r.isPart() {
 		return r.askedActions(r.itemActions())
 	}
+	if r.News.Wait == engine.WaitCap && r.v.maySeeMoney() {
+		actions = append(actions, ui.Button{Text: "See the caps", Icon: ui.IconCap, Href: r.v.path("caps"), TestID: "see-caps"})
+	}
 	if r.View.Run.State.Final() && r.v.me.Role.May(tenants.StartRuns) {
 		actions = append(actions, ui.Button{Text: "Start another run", Href: r.v.path("pipelines", r.View.Run.PipelineID.String(), "start")})
 	}

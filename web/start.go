@@ -28,6 +28,7 @@ type startView struct {
 	Key      string
 	Sample   bool        // filled in with the sample
 	Earlier  *engine.Run // what this very form started before
+	Cost     engine.CostPreview
 	Form     pipeline.Form
 	Problems []pipeline.FieldProblem
 }
@@ -70,6 +71,9 @@ func (f *startView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) err
 		return err
 	}
 	if f.Version, err = liveVersion(ctx, tx, id); err != nil {
+		return err
+	}
+	if f.Cost, err = engine.PreviewCost(ctx, tx, f.Version); err != nil {
 		return err
 	}
 	run, err := trigger.ByHand{By: f.v.me, FormKey: f.Key}.Earlier(ctx, tx)

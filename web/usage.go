@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -22,11 +23,12 @@ type usageView struct {
 	Before  ledger.UsageLine // the month before
 	By      map[ledger.UsageBy][]ledger.UsageLine
 	Cap     *ledger.Micros // of the workspace in the current month
+	Course  ledger.Forecast
 	names   usageNames
 }
 
 // usageTables are the sums that the page shows, in their order.
-var usageTables = []ledger.UsageBy{ledger.ByDay, ledger.ByPipeline, ledger.ByModel, ledger.ByMember}
+var usageTables = []ledger.UsageBy{ledger.ByDay, ledger.ByPipeline, ledger.ByModel, ledger.ByKey, ledger.ByCostCentre, ledger.ByMember}
 
 func (s *Server) usagePage(v *visit) error {
 	view := usageView{v: v}
@@ -82,6 +84,9 @@ func (u *usageView) read(ctx context.Context, tx tenants.Tx) error {
 			return err
 		}
 		u.Cap = month.Of(u.Funds).Limit
+		if u.Course, err = ledger.ForecastOf(ctx, tx, ledger.OfTenant(tx.Tenant), u.Funds, u.Cap); err != nil {
+			return err
+		}
 	}
 	return u.names.read(ctx, tx, u.By[ledger.ByMember])
 }
@@ -118,19 +123,26 @@ func totalOf(ctx context.Context, tx tenants.Tx, month ledger.UsageMonth, funds 
 	return lines[0], nil
 }
 
-// usageNames are what to call pipelines and members by the keys of lines.
+// usageNames are what to call things by the keys of lines.
 type usageNames struct {
-	pipelines, members map[string]string
+	pipelines, members, keys map[string]string
 }
 
 func (n *usageNames) read(ctx context.Context, tx tenants.Tx, members []ledger.UsageLine) error {
-	n.pipelines, n.members = map[string]string{}, map[string]string{}
+	n.pipelines, n.members, n.keys = map[string]string{}, map[string]string{}, map[string]string{}
 	all, err := pipeline.List(ctx, tx)
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
 		n.pipelines[one.ID.String()] = one.Name
+	}
+	keys, err := tenants.ProviderKeys(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		n.keys[key.ID.String()] = keyName(key)
 	}
 	var ids []tenants.UserID
 	for _, line := range members {
@@ -147,17 +159,20 @@ func (n *usageNames) read(ctx context.Context, tx tenants.Tx, members []ledger.U
 
 // of is what to call a line.
 func (n usageNames) of(by ledger.UsageBy, key string) string {
-	names, nobody := map[ledger.UsageBy]map[string]string{ledger.ByPipeline: n.pipelines, ledger.ByMember: n.members}[by], "A removed pipeline"
-	if by == ledger.ByMember {
-		nobody = "Started without a person"
+	switch by {
+	case ledger.ByPipeline:
+		return cmp.Or(n.pipelines[key], "A removed pipeline")
+	case ledger.ByMember:
+		return cmp.Or(n.members[key], "Started without a person")
+	case ledger.ByKey:
+		if key == "" {
+			return "Our key"
+		}
+		return cmp.Or(n.keys[key], "A removed key")
+	case ledger.ByCostCentre:
+		return cmp.Or(key, "No cost centre")
 	}
-	if names == nil {
-		return modelName(key)
-	}
-	if name := names[key]; name != "" {
-		return name
-	}
-	return nobody
+	return modelName(key)
 }
 
 // monthName is the month with its year: "November 2026".

@@ -8,7 +8,8 @@ import (
 	"tollgate/tenants"
 )
 
-// usageCSV hands out a month's usage, one line for each day, pipeline, model and member.
+// usageCSV hands out a month's usage, one line for each day, pipeline,
+// model, member, key and cost centre.
 // Amounts are in dollars to the last digit.
 func (s *Server) usageCSV(v *visit) error {
 	view := usageView{v: v}
@@ -24,10 +25,11 @@ func (s *Server) usageCSV(v *visit) error {
 	if err != nil {
 		return err
 	}
-	records := [][]string{{"Day", "Pipeline", "Model", "Started by", "Paid by", "Dollars", "Calls", "Estimated calls", "Tokens in", "Tokens out", "Cost in USD"}}
+	records := [][]string{{"Day", "Pipeline", "Model", "Started by", "Key", "Cost centre", "Paid by", "Dollars", "Calls", "Estimated calls", "Tokens in", "Tokens out", "Cost in USD"}}
 	for _, line := range details {
 		records = append(records, []string{
 			line.Day, view.names.of(ledger.ByPipeline, line.Pipeline), line.Model, view.names.of(ledger.ByMember, line.Member),
+			view.names.of(ledger.ByKey, line.Key), line.CostCentre,
 			payerWords[line.Payer], string(view.Funds), strconv.FormatInt(line.Calls, 10), strconv.FormatInt(line.Estimated, 10),
 			strconv.FormatInt(line.Input, 10), strconv.FormatInt(line.Output, 10), line.Cost.Plain(),
 		})

@@ -27,7 +27,10 @@ func (u usageView) lead() ui.Sentence {
 }
 
 func (u usageView) actions() ui.Actions {
-	actions := ui.Actions{ui.Button{Text: "AI spend caps", Icon: ui.IconCap, Href: u.v.path("caps")}}
+	actions := ui.Actions{
+		ui.Button{Text: "AI spend caps", Icon: ui.IconCap, Href: u.v.path("caps")},
+		ui.Button{Text: "Statement", Icon: ui.IconFile, Href: statementView{v: u.v}.address(u.Month.From, u.Funds)},
+	}
 	actions = append(actions, ui.Button{Text: u.neighbour(-1), Kind: ui.Quiet, Icon: ui.IconLeft, Href: u.address(u.Month.From.Add(-time.Hour), u.Funds)})
 	if !u.Current {
 		actions = append(actions, ui.Button{Text: u.neighbour(1), Kind: ui.Quiet, Icon: ui.IconRight, Href: u.address(u.Month.To.Add(time.Hour), u.Funds)})
@@ -55,11 +58,16 @@ func (u usageView) figures() ui.Figures {
 			spent.Small = "of " + ui.Dollars(int64(*u.Cap))
 		}
 	}
-	figures := ui.Figures{spent,
+	figures := ui.Figures{spent}
+	if u.Current && u.Course.Known {
+		course := ui.Figure{Label: "On course for", Value: ui.Dollars(int64(u.Course.Total)), Small: "from the last " + ui.Plural(int64(u.Course.Days), "day", "days")}
+		figures = append(figures, course)
+	}
+	figures = append(figures, ui.Figures{
 		{Label: "Runs", Value: ui.Count(u.Total.Runs), Small: eachRun(u.Total)},
 		{Label: "Calls of models", Value: ui.Count(u.Total.Calls)},
 		{Label: "Tokens", Value: ui.Tokens(u.Total.Input), Small: "read, " + ui.Tokens(u.Total.Output) + " written"},
-	}
+	}...)
 	if u.Total.Own > 0 {
 		figures = append(figures, ui.Figure{Label: "Billed by your providers", Value: ui.Dollars(int64(u.Total.Own))})
 	}
@@ -147,6 +155,13 @@ func (u usageView) cells(line ledger.UsageLine, name ui.Cell) []ui.Cell {
 	}
 	return []ui.Cell{name, {}, {Text: ui.Count(line.Calls)}, {Text: ui.Tokens(line.Input)}, {Text: ui.Tokens(line.Output)},
 		{Text: ui.Dollars(int64(line.Cost))}, {Part: ui.Share{Part: int64(line.Cost), Whole: int64(u.Total.Cost)}}}
+}
+
+// several tells whether a table by something says more than that there is nothing to tell
+// apart.
+func (u usageView) several(by ledger.UsageBy) bool {
+	lines := u.By[by]
+	return len(lines) > 1 || len(lines) == 1 && lines[0].Key != ""
 }
 
 // link leads from a line to the pipeline.

@@ -102,6 +102,9 @@ func TestTheLookOfUsage(t *testing.T) {
 			p.Go(s.web.origin + s.at("usage"))
 			p.Shot("usage")
 			p.Check(t)
+			p.Go(s.web.origin + s.at("statement"))
+			p.Shot("statement")
+			p.Check(t)
 			p.Go(s.web.origin + s.at("usage") + "?month=" + before.Format("2006-01"))
 			p.Do(chromedp.Click(chromedp.CSS("#usage-days-fold summary")))
 			p.Shot("usage-before")
@@ -123,4 +126,21 @@ func (s *site) spreadCharges() time.Time {
 			FROM n WHERE n.hold_id = c.hold_id AND n.n > 2 RETURNING c.month_start)
 		SELECT max(month_start) FROM moved`).Scan(&before))
 	return before.Add(24 * time.Hour)
+}
+
+// The statement says whether its figures can change, and has the same sums as the usage.
+func TestTheStatementOfAMonth(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.spend(1, "Refunds", "=Complaints")
+	owner := s.in(tenants.Owner)
+	p := owner.get(s.at("statement")).is(http.StatusOK)
+	p.says("Provisional", "$0.12555", "Calls of models", "Refunds", "$0.04185", "No cost centre", "pretend: nobody pays them", "Together")
+	owner.get(s.at("statement")+"?month=2020-02").is(http.StatusOK).says("Statement, February 2020", "Closed", "$0.00")
+	file := owner.get(s.at("statement", "csv")).is(http.StatusOK)
+	records, err := csv.NewReader(strings.NewReader(file.body)).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, "0.12555", records[len(records)-1][6])
+	require.Contains(t, file.body, "'=Complaints")
+	s.in(tenants.Viewer).get(s.at("statement")).is(http.StatusForbidden)
 }

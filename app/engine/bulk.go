@@ -66,6 +66,8 @@ type BulkPlan struct {
 	Runs   int          // that fit, MostInBulk at most
 	More   bool         // there are more than are taken
 	Causes []CauseCount // why they failed, the most frequent first
+	// CostMicros is what the runs have cost together, where they are to be done again.
+	CostMicros int64
 }
 
 // CauseCount is how many runs failed for one reason.
@@ -107,6 +109,11 @@ func PlanBulk(ctx context.Context, tx tenants.Tx, action BulkAction, filter Filt
 		plan.Runs = MostInBulk
 	}
 	plan.Mark = Mark(fmt.Sprintf("%d runs", plan.Runs))
+	if action == BulkRerun {
+		if plan.CostMicros, err = costOf(ctx, tx, c); err != nil {
+			return plan, err
+		}
+	}
 	rows, _ := tx.Query(ctx, `
 		SELECT coalesce(r.failure ->> 'class', ''), coalesce(r.failure ->> 'message', ''), count(*)::int FROM runs r
 		WHERE r.failure IS NOT NULL AND `+c.where()+` GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 10`, c.args...)
@@ -198,4 +205,16 @@ func (e *Engine) StopBulk(ctx context.Context, tx tenants.Tx, id BulkID, by tena
 	return tenants.Audit(ctx, tx, tenants.Entry{
 		Actor: by, Action: "bulk.stopped", Target: tenants.Target{Kind: "bulk", ID: id}, Detail: map[string]any{"left": left.RowsAffected()},
 	})
+}
+
+// costOf is what the runs of a bulk have cost together.
+func costOf(ctx context.Context, tx tenants.Tx, c choice) (int64, error) {
+	var cost int64
+	err := tx.QueryRow(ctx, fmt.Sprintf(`
+		SELECT coalesce(sum(b.spent_micros), 0)::bigint FROM (SELECT r.id FROM runs r WHERE %s ORDER BY r.id LIMIT %d) fit
+		JOIN balances b ON b.tenant_id = $1 AND b.scope = 'run' AND b.scope_id = fit.id::text`, c.where(), MostInBulk), c.args...).Scan(&cost)
+	if err != nil {
+		return 0, fmt.Errorf("sum up what the runs of a bulk cost: %w", err)
+	}
+	return cost, nil
 }

@@ -148,6 +148,13 @@ type waitRows struct {
 	events  []string // names of events, and the keys that they must have
 	keys    []string
 	idle    []bool // whose call was not made
+	stops   []stop
+}
+
+// stop is a run that a cap has stopped.
+type stop struct {
+	run ledger.RunID
+	cap ledger.CapReached
 }
 
 func (r *waitRows) add(run RunID, w Wait) {
@@ -156,6 +163,9 @@ func (r *waitRows) add(run RunID, w Wait) {
 	r.reasons = append(r.reasons, expr.Preview([]byte(w.Reason), maxMessage))
 	r.events, r.keys = append(r.events, w.EventName), append(r.keys, w.EventKey)
 	r.idle = append(r.idle, w.Uncalled)
+	if w.Cap != nil {
+		r.stops = append(r.stops, stop{ledger.RunID(run), *w.Cap})
+	}
 }
 
 func (r *waitRows) queue(b *tenants.Batch, tenant tenants.ID) {
@@ -166,6 +176,9 @@ func (r *waitRows) queue(b *tenants.Batch, tenant tenants.ID) {
 		INSERT INTO waits (tenant_id, id, run_id, step_run_id, kind, due_at, reason, event_name, event_key, uncalled)
 		SELECT $1, n.* FROM unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::timestamptz[], $7::text[], $8::text[], $9::text[], $10::boolean[]) AS n`,
 		tenant, r.ids, r.runs, r.steps, r.kinds, r.dues, r.reasons, r.events, r.keys, r.idle)
+	for _, one := range r.stops {
+		ledger.QueueStopped(b, one.cap, one.run)
+	}
 }
 
 // settle takes up how a call's money ends.

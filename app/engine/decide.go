@@ -5,6 +5,7 @@ import (
 
 	"tollgate/app/expr"
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 )
 
 // moment is everything that decide may read: where a branch of a run stands and what
@@ -36,6 +37,7 @@ type bars struct {
 	failed map[string]Failure   // step id → why it fails at once
 	capped map[string]string    // step id → why it must wait for money
 	spent  map[string]StepRunID // step id → the loop whose money does not reach for it
+	cap    *ledger.CapReached   // which cap it waits at
 }
 
 // decide says what follows from a moment. It is pure: the same moment gives the same

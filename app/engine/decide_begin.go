@@ -81,7 +81,7 @@ func (d *decider) beginCall(node *pipeline.Node, group *frame) error {
 		row.State = StepWaiting
 		d.add(insertStep{row: row, input: input})
 		d.addAttempts(row.ID, skipped)
-		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
+		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason, Cap: d.bars.cap}})
 		d.park(group)
 		return nil
 	}
@@ -140,7 +140,7 @@ func (d *decider) callAgain() error {
 	}
 	if reason, ok := d.bars.capped[node.ID()]; ok {
 		d.add(d.moved(StepWaiting, row.Attempt))
-		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason}})
+		d.add(openWait{Wait{StepRun: row.ID, Kind: WaitCap, Reason: reason, Cap: d.bars.cap}})
 		d.park(d.frames(d.groups))
 		return nil
 	}

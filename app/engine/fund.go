@@ -113,7 +113,7 @@ func barOf(reached *ledger.CapReached, step string) bars {
 			return bars{spent: map[string]StepRunID{step: loop}}
 		}
 	}
-	return bars{capped: map[string]string{step: reached.String()}}
+	return bars{capped: map[string]string{step: reached.String()}, cap: reached}
 }
 
 // pricesLast is how long a workspace's prices are taken to be what they were.

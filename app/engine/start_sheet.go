@@ -30,12 +30,13 @@ type startSheet struct {
 	keys, endedBy    []string
 	endedAt          []*time.Time
 
-	values  valueRows
-	search  searchRows
-	born    []slice
-	again   []startedAgain
-	audits  []tenants.Entry
-	besides tenants.Batch // caps, and what is asked for of few runs
+	values   valueRows
+	search   searchRows
+	born     []slice
+	again    []startedAgain
+	audits   []tenants.Entry
+	uncapped []ledger.RunID // whose pipelines name no cap
+	besides  tenants.Batch  // caps, and what is asked for of few runs
 }
 
 func newStartSheet(tx tenants.Tx) *startSheet { return &startSheet{tx: tx} }
@@ -72,7 +73,7 @@ func (s *startSheet) add(one *starting, how entry) error {
 	if one.Fresh {
 		queueFresh(&s.besides, s.tx.Tenant, id)
 	}
-	return queueRunCap(&s.besides, id, one.version.Document)
+	return s.capRun(id, one.version.Document)
 }
 
 // write adds the runs, reads them once more, and is empty again.
@@ -91,6 +92,9 @@ func (s *startSheet) write(ctx context.Context) error {
 	s.queueRuns(batch, counts)
 	s.values.queue(batch, s.tx.Tenant)
 	s.search.queue(batch, s.tx.Tenant)
+	if len(s.uncapped) > 0 {
+		ledger.QueueDefaultRunCaps(&s.besides, s.uncapped)
+	}
 	batch.QueuedQueries = append(batch.QueuedQueries, s.besides.QueuedQueries...)
 	queueSlices(batch, s.tx.Tenant, s.born)
 	for _, one := range s.again {
@@ -153,14 +157,16 @@ func eachPlaced(rows pgx.Rows, take func(place int, run Run)) error {
 	return rows.Err()
 }
 
-// queueRunCap gives the run the cap that its pipeline says, for either kind of funds.
-func queueRunCap(batch *tenants.Batch, id RunID, document pipeline.Document) error {
+// capRun gives the run the cap that its pipeline says, for either kind of funds, or notes
+// that the workspace's own is to be taken.
+func (s *startSheet) capRun(id RunID, document pipeline.Document) error {
 	if document.RunCap == nil {
+		s.uncapped = append(s.uncapped, ledger.RunID(id))
 		return nil
 	}
 	limit := ledger.Micros(*document.RunCap)
 	for _, funds := range []ledger.Funds{ledger.Real, ledger.Pretend} {
-		if err := ledger.QueueRunCap(batch, ledger.RunID(id), funds, limit); err != nil {
+		if err := ledger.QueueRunCap(&s.besides, ledger.RunID(id), funds, limit); err != nil {
 			return fmt.Errorf("set the cap of a run: %w", err)
 		}
 	}

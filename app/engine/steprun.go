@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tollgate/app/pipeline"
+	"tollgate/billing/ledger"
 	"tollgate/tenants"
 )
 
@@ -110,9 +111,10 @@ type Wait struct {
 	Uncalled  bool   // of a WaitRetry: the call was not made, since a limit of ours left no room for it
 	State     string // open, done, expired, cancelled
 	Due       *time.Time
-	Reason    string // why, in words for people
-	EventName string // of the event that is waited for
-	EventKey  string // which the event's key must equal
+	Reason    string             // why, in words for people
+	Cap       *ledger.CapReached // of a WaitCap that is being opened: which cap
+	EventName string             // of the event that is waited for
+	EventKey  string             // which the event's key must equal
 	OpenedAt  time.Time
 	ClosedAt  *time.Time
 }

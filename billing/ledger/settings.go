@@ -74,3 +74,14 @@ func writeSettings(ctx context.Context, tx tenants.Tx, s Settings, by tenants.Us
 	}
 	return nil
 }
+
+// QueueDefaultRunCaps gives runs that start in this batch, and whose pipelines name no
+// cap, the one of the workspace's settings, for either kind of funds.
+func QueueDefaultRunCaps(b *tenants.Batch, runs []RunID) {
+	b.Queue(`
+		INSERT INTO caps (tenant_id, scope, scope_id, funds, period, limit_micros)
+		SELECT s.tenant_id, $1, r::text, f, $2, s.run_cap
+		FROM money_settings s CROSS JOIN unnest($3::uuid[]) r CROSS JOIN unnest(ARRAY['real', 'pretend']) f
+		WHERE s.tenant_id = ledger_tenant() AND s.run_cap IS NOT NULL
+		ON CONFLICT DO NOTHING`, ScopeRun, ScopeRun.period(), runs)
+}

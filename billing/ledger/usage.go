@@ -86,13 +86,15 @@ func UsageOf(ctx context.Context, tx tenants.Tx, month UsageMonth, funds Funds, 
 	return lines, nil
 }
 
-// UsageDetail is what the calls came to of one day, pipeline, model, member and payer.
+// UsageDetail is what the calls came to of one day, pipeline, model, member, key, cost
+// centre and payer.
 type UsageDetail struct {
-	Day, Pipeline, Model, Member string // as the keys of lines
-	Payer                        Payer
-	Calls, Estimated             int64
-	Input, Output                int64
-	Cost                         Micros
+	Day, Pipeline, Model, Member, Key, CostCentre string // as the keys of lines
+
+	Payer            Payer
+	Calls, Estimated int64
+	Input, Output    int64
+	Cost             Micros
 }
 
 // MaxUsageDetails is the most lines that UsageDetails returns.
@@ -101,10 +103,11 @@ const MaxUsageDetails = 100_000
 // UsageDetails are a month's charges in the finest sums that there are, by day.
 func UsageDetails(ctx context.Context, tx tenants.Tx, month UsageMonth, funds Funds) ([]UsageDetail, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT `+usageKeys[ByDay]+`, `+usageKeys[ByPipeline]+`, `+usageKeys[ByModel]+`, `+usageKeys[ByMember]+`, u.payer,
+		SELECT `+usageKeys[ByDay]+`, `+usageKeys[ByPipeline]+`, `+usageKeys[ByModel]+`, `+usageKeys[ByMember]+`,
+			`+usageKeys[ByKey]+`, `+usageKeys[ByCostCentre]+`, u.payer,
 			sum(u.calls)::bigint, sum(u.estimated)::bigint, sum(u.input)::bigint, sum(u.output)::bigint, sum(u.cost)::bigint
 		FROM (`+usageLines+`) u CROSS JOIN (SELECT zone FROM tenants WHERE id = $1) t
-		GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 LIMIT $5`, tx.Tenant, month.From, funds, month.To, MaxUsageDetails)
+		GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7 LIMIT $5`, tx.Tenant, month.From, funds, month.To, MaxUsageDetails)
 	details, err := pgx.CollectRows(rows, pgx.RowToStructByPos[UsageDetail])
 	if err != nil {
 		return nil, fmt.Errorf("read usage: %w", err)
