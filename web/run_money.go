@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"strings"
 
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
@@ -67,10 +66,7 @@ func fundsOf(program *pipeline.Program) map[ledger.Funds]bool {
 
 // fundsOfModel tells by a model's name what pays for it, as the price list does.
 func fundsOfModel(model string) ledger.Funds {
-	if strings.HasPrefix(model, "practice/") {
-		return ledger.Pretend
-	}
-	return ledger.Real
+	return ledger.FundsOf(model)
 }
 
 // words say what the bar shows, with whose cap it is.

@@ -92,8 +92,9 @@ func (m statementView) figures() []ui.Pair {
 		{Label: "Charged for them", Value: s.Charged.Exact()},
 		{Label: "Corrections of earlier lines", Value: s.Corrected.Exact()},
 		{Label: "Together", Value: s.Total().Exact(), Strong: true},
-		{Label: "Billed by your providers", Value: s.Own.Exact()},
-		{Label: "Billed by us", Value: (s.Total() - s.Own).Exact()},
+	}
+	if m.Funds == ledger.Real {
+		pairs = append(pairs, ui.Pair{Label: "Billed by your providers", Value: s.Own.Exact()}, ui.Pair{Label: "Billed by us", Value: (s.Total() - s.Own).Exact()})
 	}
 	if s.Overrun != 0 {
 		pairs = append(pairs, ui.Pair{Label: "Beyond what was reserved", Value: s.Overrun.Exact()})

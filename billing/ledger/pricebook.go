@@ -173,6 +173,12 @@ func fundsOf(provider string) Funds {
 	return Real
 }
 
+// FundsOf are the funds that a model is paid from.
+func FundsOf(model string) Funds {
+	provider, _, _ := strings.Cut(model, "/")
+	return fundsOf(provider)
+}
+
 // Aliases are the names under which models are billed, in their order.
 func Aliases(ctx context.Context, tx tenants.Tx) ([]Alias, error) {
 	rows, err := tx.Query(ctx, `SELECT billed, model FROM price_aliases WHERE tenant_id = $1 ORDER BY billed`, tx.Tenant)
