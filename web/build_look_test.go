@@ -66,6 +66,7 @@ func TestTheLookOfTheBuilder(t *testing.T) {
 			look("builder-add", id, "add")
 			look("builder-move", id, "steps", "ask_ai", "move")
 			look("builder-changes", id, "changes")
+			look("builder-text", id, "text")
 			look("builder-publish", kinds, "publish")
 			for _, kind := range pipeline.Kinds() {
 				look("builder-kind-"+string(kind), kinds, "steps", "k_"+string(kind))

@@ -99,6 +99,7 @@ func (d *draftView) bar() ui.DraftBar {
 	if d.Draft.Live > 0 && len(d.Changes) > 0 {
 		bar.Links = append(bar.Links, ui.Link{Text: "See changes", Href: d.path("changes")})
 	}
+	bar.Links = append(bar.Links, ui.Link{Text: "As text", Href: d.path("text")})
 	if blocking := len(pipeline.Blocking(d.Problems)); blocking > 0 {
 		bar.Flag = &ui.Link{Text: ui.Plural(int64(blocking), "problem", "problems") + " to fix first", Href: d.firstProblem()}
 	}

@@ -18,6 +18,14 @@
 // through the route table then cover it: another tenant's ids are 404, the signed-out
 // are sent to sign in, changes from other sites are refused.
 //
+// # The builder
+//
+// build.go reads a draft for its pages; build_outline.go is the outline and the strip above
+// it. A step's form is described once, by a method for each kind (build_kinds.go and its
+// like): each field is read into the setting it is given, where something was sent, and
+// drawn with what is stored or was typed (build_form.go). A form is saved to the step as it
+// was drawn, told by a digest; where somebody else saved it meanwhile, both are shown.
+//
 // # Invariants
 //
 //   - GET and HEAD change nothing.

@@ -9,6 +9,7 @@ import (
 // Where workspaces, review links, and the pages about the installation begin.
 const (
 	workspacePath = "/w/:tenant"
+	schemaPath    = "/schema/pipeline.json"
 	draftPath     = workspacePath + "/pipelines/:pipeline/draft"
 	linkPath      = "/r/:token"
 	operatePath   = "/ops"
@@ -21,6 +22,8 @@ func (s *Server) routes() []route {
 		get("/healthz", "health.alive", anybody, s.alive),
 		get("/readyz", "health.ready", anybody, s.ready),
 		get("/static/*", "static", anybody, s.asset),
+
+		get(schemaPath, "schema", anybody, s.schema),
 
 		// The door.
 		get("/", "front", anybody, s.front),
@@ -127,6 +130,9 @@ func (s *Server) routes() []route {
 		post(draftPath+"/steps/:at/delete", "draft.delete", may(tenants.BuildPipelines), s.change("Removed “%s”", remove)),
 		post(draftPath+"/undo", "draft.undo", may(tenants.BuildPipelines), s.undoEdit),
 		post(draftPath+"/redo", "draft.redo", may(tenants.BuildPipelines), s.redoEdit),
+		get(draftPath+"/text", "draft.text", may(tenants.Read), s.textPage),
+		post(draftPath+"/text", "draft.save_text", may(tenants.BuildPipelines), s.saveText).uploads(),
+		get(draftPath+"/file", "draft.file", may(tenants.Read), s.textFile),
 		get(draftPath+"/changes", "draft.changes", may(tenants.Read), s.changesPage),
 		post(draftPath+"/discard", "draft.discard", may(tenants.BuildPipelines), s.discardDraft),
 		get(draftPath+"/publish", "draft.ask_publish", may(tenants.BuildPipelines), s.publishPage),

@@ -24,6 +24,16 @@
 // input has one entry per input field, null where an optional one was left empty.
 // RunFields lists what run holds.
 //
+// # Drafts
+//
+// A draft is edited by functions that make a new document of an old one (edit_steps.go),
+// each an Edit that is kept so that fifty can be undone (draft.go). Steps that are turned
+// off are in the draft only: Active leaves them out, and checks and versions see Active.
+// People read and type names of data, which DataNames turn into places and back, and
+// conditions as tests; both give back exactly what was stored, or show it as it is.
+// Changes tells in sentences in what two documents differ. ReadText reads a document that
+// people wrote, as JSON or YAML.
+//
 // # What comes from outside
 //
 // ParseInput turns a form into exact JSON, and ReadFile turns a file into a
