@@ -106,6 +106,9 @@ func (s samples) shows(ctx context.Context, formula string) (text string, ok boo
 	if err != nil {
 		return "", false
 	}
+	if shown := shortPartOf(encoded); shown != "" {
+		return shown, true // money is a record, too
+	}
 	if shown := shortValue(encoded); shown != "" {
 		return shown, true
 	}

@@ -31,6 +31,8 @@
 //     [ErrorSummary], [Decision], [Deadline], [Aside].
 //   - Listing: [Rows], [Tasks], [Table], [Pairs], [Facts], [Tiles], [Feature],
 //     [Outline], [Chain], [Filters], [Pager], [More], [Empty].
+//   - Building: [Build], [DraftBar], [StepTree], [PartHead], [KindList], [Grid],
+//     [InsertData], [Reads], [Checks], [Diagram].
 //   - State: [Badge], [Notice], [LiveDot], [LiveRegion], [Meter], [Progress],
 //     [Timeline], [Split].
 //   - Values: [Code], [Value], [Said], [FileTag], [ByAI], [Panel] with [Fold].
