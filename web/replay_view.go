@@ -97,8 +97,8 @@ func (r replayView) notice() *ui.Notice {
 
 // figures compares tokens, cost and time.
 func (r replayView) figures() ui.Table {
-	table := ui.Table{ID: "figures", Caption: "Tokens, cost and time", Keep: true, Columns: []ui.Column{
-		{Title: ""}, {Title: "This run", Number: true}, {Title: "The other model", Number: true}}}
+	table := ui.Table{ID: "figures", Caption: "Tokens, cost and time", CaptionUnseen: true, Columns: []ui.Column{
+		{Title: "What"}, {Title: "This run", Number: true}, {Title: "The other model", Number: true}}}
 	row := func(name string, of func(*ledger.Charge) string) {
 		cells := []ui.Cell{{Text: name}}
 		for _, charge := range []*ledger.Charge{r.Old, r.Replay.Charge} {
@@ -128,14 +128,14 @@ func (r replayView) figures() ui.Table {
 
 // answers compares the answers field by field, with what differs marked.
 func (r replayView) answers() ui.Table {
-	table := ui.Table{ID: "answers", Caption: "Answers", Columns: []ui.Column{
+	table := ui.Table{ID: "answers", Caption: "Answers", CaptionUnseen: true, Columns: []ui.Column{
 		{Title: "Field"}, {Title: "This run, " + r.oldModel()}, {Title: modelName(r.Replay.Model)}}}
 	before, after := partsOf(r.OldOutput), partsOf(r.NewOutput)
 	for _, field := range pipeline.Outputs(*r.Node.Step) {
 		old, new := answerPart(before[field.Name]), answerPart(after[field.Name])
-		row := ui.TableRow{Cells: []ui.Cell{{Text: field.Title()}, {Part: changedText{{Text: old}}}, {Part: changedText(wordChanges(old, new))}}}
+		row := ui.TableRow{Cells: []ui.Cell{{Text: field.Title()}, {Part: changedText{{Text: old}}, Small: r.oldModel()}, {Part: changedText(wordChanges(old, new)), Small: modelName(r.Replay.Model)}}}
 		if old == new {
-			row.Cells[2] = ui.Cell{Part: changedText{{Text: new}}, Small: "the same"}
+			row.Cells[2] = ui.Cell{Part: changedText{{Text: new}}, Small: modelName(r.Replay.Model) + ", the same"}
 		}
 		table.Rows = append(table.Rows, row)
 	}
