@@ -70,9 +70,10 @@ var catalogueChecks = []catalogueCheck{{
 		WHERE i.indisunique AND i.indkey[0] <> t.attnum`,
 	mistake: `CREATE UNIQUE INDEX pipelines_name ON pipelines (name)`,
 	allowed: map[string]string{
-		"mails_pkey":           "mails of the system have no tenant; the id is random and made by us",
-		"mails_message_id_key": "holds the mail's random id, made by us",
-		"seats_token_hash_key": "a link is found by its hash before its tenant is known; nobody can choose one",
+		"mails_pkey":                "mails of the system have no tenant; the id is random and made by us",
+		"mails_message_id_key":      "holds the mail's random id, made by us",
+		"seats_token_hash_key":      "a link is found by its hash before its tenant is known; nobody can choose one",
+		"run_shares_token_hash_key": "a link is found by its hash before its tenant is known; nobody can choose one",
 	},
 }, {
 	rule: "every table has a primary key",
@@ -190,19 +191,24 @@ func TestCatalogueChecksFindMistakes(t *testing.T) {
 // systemGrants is all that cross-tenant work may do. Whatever is added here reaches all
 // tenants' rows, so it needs a reason.
 var systemGrants = map[string]string{
-	"tenants":           "INSERT, SELECT",                 // the first sign-in, the list of workspaces
-	"users":             "INSERT, SELECT, UPDATE",         // sign-in
-	"members":           "INSERT, SELECT",                 // the first owner, the list of workspaces
-	"login_codes":       "DELETE, INSERT, SELECT, UPDATE", // sign-in
-	"sessions":          "DELETE, INSERT, SELECT, UPDATE", // sign-in
-	"goose_db_version":  "SELECT",                         // is the database at this release?
-	"audit_entries":     "INSERT",                         // a workspace was made
-	"bulk_jobs":         "SELECT (id, state, tenant_id)",  // what is open, of everybody
-	"caps":              "SELECT",                         // whose caps alerts are looked for
-	"cap_alerts":        "SELECT",                         // which are not told yet
-	"workers":           "DELETE, INSERT, SELECT, UPDATE", // beats
-	"watch_findings":    "DELETE, INSERT, SELECT, UPDATE", // the watchdog looks at all tenants
-	"pipelines":         "SELECT",                         // ticks that go through all tenants' runs
+	"tenants":           "INSERT, SELECT",                                                                 // the first sign-in, the list of workspaces
+	"users":             "INSERT, SELECT, UPDATE",                                                         // sign-in
+	"members":           "INSERT, SELECT",                                                                 // the first owner, the list of workspaces
+	"login_codes":       "DELETE, INSERT, SELECT, UPDATE",                                                 // sign-in
+	"sessions":          "DELETE, INSERT, SELECT, UPDATE",                                                 // sign-in
+	"notice_hooks":      "SELECT, UPDATE (attempt, claimed_at, ended_at, last_error, next_try_at, state)", // messages to other systems
+	"notice_runs":       "SELECT",                                                                         // which runs in trouble were taken up
+	"run_shares":        "SELECT (id, tenant_id, token_hash)",                                             // whose link it is
+	"notices":           "SELECT (ended_at, look_at, tenant_id)",                                          // for whom there is something to tell
+	"live_texts":        "DELETE, SELECT (step_run_id, tenant_id, written_at)",                            // what dead workers left
+	"goose_db_version":  "SELECT",                                                                         // is the database at this release?
+	"audit_entries":     "INSERT",                                                                         // a workspace was made
+	"bulk_jobs":         "SELECT (id, state, tenant_id)",                                                  // what is open, of everybody
+	"caps":              "SELECT",                                                                         // whose caps alerts are looked for
+	"cap_alerts":        "SELECT",                                                                         // which are not told yet
+	"workers":           "DELETE, INSERT, SELECT, UPDATE",                                                 // beats
+	"watch_findings":    "DELETE, INSERT, SELECT, UPDATE",                                                 // the watchdog looks at all tenants
+	"pipelines":         "SELECT",                                                                         // ticks that go through all tenants' runs
 	"pipeline_versions": "SELECT",
 	"runs":              "SELECT",
 	"step_results":      "SELECT (expires_at, tenant_id)",

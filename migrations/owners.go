@@ -38,6 +38,8 @@ var Owners = map[string]string{
 	"fresh_runs":          "app/engine",
 	"run_moves":           "app/engine",
 	"run_search":          "app/engine",
+	"run_shares":          "app/engine",
+	"share_settings":      "app/engine",
 	"live_texts":          "app/engine",
 	"replays":             "app/engine",
 

@@ -35,6 +35,7 @@ const (
 	SeeAudit        Action = "see_audit"        // read the audit log
 	ManageMembers   Action = "manage_members"   // add and remove members, give roles
 	ManageWorkspace Action = "manage_workspace" // change the name, zone, keys and policies
+	AllowSharing    Action = "allow_sharing"    // let links to runs be given to people outside
 )
 
 // rules says who may do what, and how a page words it: "Only … can <words>."
@@ -51,6 +52,7 @@ var rules = map[Action]struct {
 	SeeAudit:        {"read the audit log", []Role{Owner, Admin, Auditor}},
 	ManageMembers:   {"add people and change their roles", []Role{Owner, Admin}},
 	ManageWorkspace: {"change the settings of this workspace", []Role{Owner, Admin}},
+	AllowSharing:    {"let people outside look at runs", []Role{Owner}},
 }
 
 // sentences tell a role to the person who has it or gives it.

@@ -16,16 +16,16 @@ func TestRolesMayDoExactlyThis(t *testing.T) {
 	t.Parallel()
 	actions := []tenants.Action{
 		tenants.Read, tenants.StartRuns, tenants.BuildPipelines, tenants.Decide, tenants.SeeMoney,
-		tenants.SetCaps, tenants.SeeAudit, tenants.ManageMembers, tenants.ManageWorkspace,
+		tenants.SetCaps, tenants.SeeAudit, tenants.ManageMembers, tenants.ManageWorkspace, tenants.AllowSharing,
 	}
-	want := map[tenants.Role]string{ //     R S B D $ C A M W
-		tenants.Owner:    "x x x x x x x x x",
-		tenants.Admin:    "x x x x x x x x x",
-		tenants.Builder:  "x x x x x . . . .",
-		tenants.Reviewer: "x . . x . . . . .",
-		tenants.Finance:  "x . . x x x . . .",
-		tenants.Auditor:  "x . . . x . x . .",
-		tenants.Viewer:   "x . . . . . . . .",
+	want := map[tenants.Role]string{ //     R S B D $ C A M W O
+		tenants.Owner:    "x x x x x x x x x x",
+		tenants.Admin:    "x x x x x x x x x .",
+		tenants.Builder:  "x x x x x . . . . .",
+		tenants.Reviewer: "x . . x . . . . . .",
+		tenants.Finance:  "x . . x x x . . . .",
+		tenants.Auditor:  "x . . . x . x . . .",
+		tenants.Viewer:   "x . . . . . . . . .",
 	}
 	got := map[tenants.Role]string{}
 	for _, role := range tenants.Roles() {

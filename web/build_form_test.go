@@ -194,6 +194,7 @@ func TestRichStepsSurviveTheirForms(t *testing.T) {
 	id := s.drafted("invoice-check", func(d pipeline.Document) pipeline.Document {
 		d.Steps = append(d.Steps, rich()...)
 		d.Concurrency = &pipeline.Concurrency{Limit: 3, Policy: pipeline.ConcurrencySkip}
+		d.Search = []string{d.Searchable()[0].Name}
 		return d
 	})
 	before := string(s.draft(id).Draft.JSON())

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"slices"
 
 	"tollgate/app/pipeline"
 	"tollgate/web/ui"
@@ -61,6 +62,29 @@ func (f *stepForm) settings(d *pipeline.Document) {
 		}
 	}
 	f.valueRows("result", "What it hands back", "Values of a finished run, in this order.", "Add a value", pipeline.ListRoot, &d.Result)
+	f.search(d)
+}
+
+// search chooses the fields that runs are found by, in the order of the document. What was
+// named and is no field any more stays, so that its problem can be told.
+func (f *stepForm) search(d *pipeline.Document) {
+	possible := d.Searchable()
+	if f.sent != nil {
+		d.Search = slices.Compact(slices.Clone(f.sent["search"]))
+	}
+	for _, name := range d.Search {
+		if !slices.ContainsFunc(possible, func(one pipeline.SearchField) bool { return one.Name == name }) {
+			possible = append(possible, pipeline.SearchField{Name: name, Title: name})
+		}
+	}
+	if len(possible) == 0 {
+		return
+	}
+	picks := ui.Picks{Name: "search", Label: "Runs are found by", Help: "Such as an order number. Runs that begin once this is published can be found by it in the list of runs."}
+	for _, one := range possible {
+		picks.Options = append(picks.Options, ui.Pick{Value: one.Name, Label: one.Title, On: slices.Contains(d.Search, one.Name)})
+	}
+	f.add(picks)
 }
 
 // concurrency bounds how many runs are open at once.

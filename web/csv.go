@@ -36,12 +36,20 @@ func (v *visit) csvFile(name string, records [][]string) error {
 // inert keeps a spreadsheet from running a cell: one that begins as a formula does gets
 // an apostrophe, which spreadsheets take for "this is text". Numbers stay numbers.
 func inert(cell string) string {
-	cell = ui.Clean(cell)
+	cell = strings.Map(turned, ui.Clean(cell))
 	begin := strings.TrimLeft(cell, " \t\r\n\u00a0")
 	if begin == "" || plainNumber(begin) || !strings.ContainsRune("=+-@＝＋－＠", []rune(begin)[0]) && begin == cell {
 		return cell
 	}
 	return "'" + cell
+}
+
+// turned drops the characters that turn around what stands behind them, also in other cells.
+func turned(r rune) rune {
+	if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+		return -1
+	}
+	return r
 }
 
 // plainNumber tells an amount, which may begin with a minus.

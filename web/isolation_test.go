@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,6 +48,11 @@ func things(s *site, in workspace) map[string]string {
 		bulk, err := s.engine.StartBulk(ctx, tx, engine.BulkPause, engine.Filter{}, in.people[tenants.Builder], "", in.ID.String())
 		require.NoError(s.t, err)
 		found["bulk"] = bulk.String()
+		require.NoError(s.t, engine.AllowShares(ctx, tx, true, in.people[tenants.Owner]))
+		require.NoError(s.t, s.engine.ShareRun(ctx, tx, run.ID, time.Hour, in.people[tenants.Owner], "share "+in.ID.String()))
+		shares, err := engine.SharesOf(ctx, tx, run.ID)
+		require.NoError(s.t, err)
+		found["link"], found["share"] = shares[0].ID.String(), s.engine.ShareToken(shares[0].ID)
 		sent, err := s.engine.SendEvent(ctx, tx, engine.Event{Name: "secret plan", Data: []byte("1"), Sender: "Secret plan"})
 		found["event"] = sent.Event.ID.String()
 		secret, secretErr := tenants.AddSecret(ctx, tx, s.web.vault, tenants.NewSecretValue{Name: "Secret plan", Value: "secret topic"}, in.people[tenants.Owner])

@@ -60,7 +60,7 @@ func BenchmarkLists(b *testing.B) {
 	owner := s.in(tenants.Owner)
 	for _, list := range []struct{ name, query string }{
 		{"all", ""}, {"open", "?state=open"}, {"person", "?state=person"}, {"capped", "?state=capped"}, {"failed", "?state=failed"}, {"done", "?state=completed"},
-		{"everything", "?children=true"}, {"older", "?before=00000010-0000-7000-8000-000000000000"}, {"cause", "?state=failed&class=server"},
+		{"everything", "?children=true"}, {"older", "?before=00000010-0000-7000-8000-000000000000"}, {"cause", "?state=failed&class=server"}, {"since", "?from=2026-01-01"},
 		{"of_pipeline", "?pipeline=" + id.String()}, {"of_pipeline_failed", "?state=failed&pipeline=" + id.String()},
 		{"find_one", "?find=NL-00004711&how=is"}, {"find_few", "?find=nl-0000471"}, {"find_many", "?find=nl-"}, {"find_third", "?find=paid&how=is"},
 		{"find_third_failed", "?find=paid&how=is&state=failed"}, {"find_many_capped", "?find=nl-&state=capped"}, {"find_none", "?find=zz"},

@@ -19,6 +19,7 @@ type outlineLine struct {
 	Under        string
 	Kind         ui.Kind
 	Says         string
+	Calls        string // id of the pipeline that it runs; empty for other kinds
 }
 
 // outlineLines tells every step of a program, in reading order, with what it may cost
@@ -28,10 +29,14 @@ func outlineLines(program *pipeline.Program, money bool) []outlineLine {
 	var walk func(nodes []*pipeline.Node, under string)
 	walk = func(nodes []*pipeline.Node, under string) {
 		for _, node := range nodes {
-			lines = append(lines, outlineLine{
+			line := outlineLine{
 				Number: node.Number, Name: node.Step.Name, Depth: node.Depth - 1, Under: under,
 				Kind: ui.KindOf(string(node.Kind())), Says: tell(program, node, money),
-			})
+			}
+			if with, ok := node.Step.With.(*pipeline.Child); ok {
+				line.Calls = with.Pipeline
+			}
+			lines = append(lines, line)
 			under = ""
 			for _, list := range node.Lists {
 				walk(list.Nodes, caseName(node, list))
@@ -39,6 +44,22 @@ func outlineLines(program *pipeline.Program, money bool) []outlineLine {
 		}
 	}
 	walk(program.Roots(), "")
+	return lines
+}
+
+// naming says in the lines which pipelines are run, by their names of today.
+func naming(lines []outlineLine, names []pipeline.Named) []outlineLine {
+	for i, line := range lines {
+		if line.Calls == "" {
+			continue
+		}
+		at := slices.IndexFunc(names, func(one pipeline.Named) bool { return one.ID.String() == line.Calls })
+		if at < 0 {
+			lines[i].Says += " That pipeline is not here any more."
+			continue
+		}
+		lines[i].Says = strings.Replace(line.Says, "another pipeline", "the pipeline “"+names[at].Name+"”", 1)
+	}
 	return lines
 }
 

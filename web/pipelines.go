@@ -97,7 +97,8 @@ type pipelineView struct {
 	Lines      []engine.Line
 	News       []news
 	Month      ledger.MonthStatus
-	Notices    []notice.Notice // troubles of its runs that last
+	Notices    []notice.Notice  // troubles of its runs that last
+	Named      []pipeline.Named // the workspace's pipelines
 	Told       notice.Settings
 	ToldPeople []tenants.User
 	Key        string
@@ -154,6 +155,9 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 		return err
 	}
 	if p.Prices, err = ledger.Prices(ctx, tx); err != nil {
+		return err
+	}
+	if p.Named, err = pipeline.Names(ctx, tx); err != nil {
 		return err
 	}
 	if p.v.maySeeMoney() {

@@ -180,13 +180,13 @@ func pipelineBody(p pipelineView) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = outline(outlineLines(p.Version.Program, p.v.maySeeMoney())).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = outline(naming(outlineLines(p.Version.Program, p.v.maySeeMoney()), p.Named)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = (ui.Section{ID: "steps", Title: "What it does, step by step"}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = (ui.Section{ID: "steps", Title: "What it does, step by step", Aside: p.sheetLink()}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var6), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -346,6 +346,11 @@ func modelSection(p pipelineView) templ.Component {
 		}
 		return nil
 	})
+}
+
+// sheetLink leads to the pipeline as a procedure on paper.
+func (p pipelineView) sheetLink() ui.Sentence {
+	return ui.Sentence{ui.LinkTo("Procedure sheet", p.v.path("pipelines", p.One.ID.String(), "sheet"))}
 }
 
 func (p pipelineView) allRuns() ui.Sentence {

@@ -53,7 +53,7 @@ func tellChild(with *pipeline.Child) string {
 	if with.Wait {
 		return "Runs another pipeline and waits for its result; if that run fails, this step fails."
 	}
-	return "Starts a run of another pipeline and goes on at once."
+	return "Runs another pipeline and goes on at once."
 }
 
 func tellEmit(program *pipeline.Program, with *pipeline.Emit) string {

@@ -71,7 +71,7 @@ func TestRunsLeadToThoseAboveAndBelow(t *testing.T) {
 	list := b.get(s.at("pipelines", above.PipelineID.String()))
 	list.says("If it fails, it goes on with a set value.")
 	list.says("If it fails by “regulatory hold”, it does the steps below.")
-	list.says("Runs another pipeline and waits for its result")
+	list.says("Runs the pipeline “Sign-off” and waits for its result")
 	list.says("Sends the event “invoice checked”")
 }
 

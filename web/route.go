@@ -88,12 +88,18 @@ func (r route) streams() route {
 	return r
 }
 
+// takesLong gives the answer the time that an upload has.
+func (r route) takesLong() route {
+	r.patience = uploadPatience
+	return r
+}
+
 // inWorkspace tells whether the route belongs to one workspace.
 func (r route) inWorkspace() bool { return strings.HasPrefix(r.Path, workspacePath) }
 
 // bearer tells whether the address itself lets its holder in.
 func (r route) bearer() bool {
-	return strings.HasPrefix(r.Path, linkPath) || r.Path == callbackPath
+	return strings.HasPrefix(r.Path, linkPath) || r.Path == callbackPath || r.Path == sharedPath
 }
 
 // mount gives the map to the router. HEAD is GET without a body.

@@ -234,6 +234,9 @@ func (r *runView) region() ui.LiveRegion {
 // head is where one is, the sentence, and what one can do.
 func (r *runView) head() ui.PageHead {
 	badge := r.News.badge()
+	if r.stuck() != nil {
+		badge = ui.Badge{Status: ui.Stuck}
+	}
 	head := ui.PageHead{
 		Crumbs: r.crumbs(), Title: r.View.Run.Name, Lead: r.sentence(), Actions: r.actions(),
 		Meta: []templ.Component{badge, ui.LiveDot{AsOf: inSentence(ui.When(r.Now, r.Now, r.v.zone())), Refresh: r.here(), Ended: r.ended()}},

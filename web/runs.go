@@ -73,8 +73,16 @@ func (r *runsView) read(ctx context.Context, tx tenants.Tx) error {
 	if r.Below, err = engine.CountBelow(ctx, tx, r.Page.Lines); err != nil {
 		return err
 	}
-	r.Sizes, err = engine.GroupSizes(ctx, tx, r.Filter.folded())
+	if r.counts() {
+		r.Sizes, err = engine.GroupSizes(ctx, tx, r.Filter.folded())
+	}
 	return err
+}
+
+// counts tells whether the groups are counted: not where each run would have to be looked at.
+func (r runsView) counts() bool {
+	f := r.Filter
+	return f.Find == "" && f.Class == "" && f.Cause == "" && f.From.IsZero()
 }
 
 // readAround reads what the filter names, and what else it could name.
@@ -126,18 +134,25 @@ func (r runsView) address(group engine.Group, before engine.RunID) string {
 	return r.v.path("runs") + "?" + query.Encode()
 }
 
-// filters are links with counts; the one that is shown is marked. What is found by a value
-// is not counted.
+// csvAddress is that of the list as a file.
+func (r runsView) csvAddress() string {
+	if query := r.Filter.values().Encode(); query != "" {
+		return r.v.path("runs.csv") + "?" + query
+	}
+	return r.v.path("runs.csv")
+}
+
+// filters are links with counts; the one that is shown is marked.
 func (r runsView) filters() ui.Filters {
 	filters := ui.Filters{Label: "Runs by how they stand", Scroll: true}
 	for _, one := range groupWords {
 		here := one.group == r.Filter.Group
 		rare := one.group == engine.GroupPaused || one.group == engine.GroupQueued
-		if rare && r.Sizes[one.group] == 0 && !here {
+		if rare && r.counts() && r.Sizes[one.group] == 0 && !here {
 			continue
 		}
 		filter := ui.Filter{Text: one.words, Href: r.address(one.group, engine.RunID{}), Here: here}
-		if r.Filter.Find == "" {
+		if r.counts() {
 			filter.Count = sizeWords(r.Sizes[one.group])
 		}
 		filters.Items = append(filters.Items, filter)
@@ -156,7 +171,7 @@ func sizeWords(n int) string {
 func (r runsView) caption() string {
 	size := r.Sizes[r.Filter.Group]
 	words := sizeWords(size) + " runs"
-	if r.Filter.Find != "" {
+	if !r.counts() {
 		size = len(r.News)
 		words = ui.Plural(int64(size), "run", "runs") + " on this page"
 	} else if size == 1 {

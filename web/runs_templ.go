@@ -47,6 +47,10 @@ func runsBody(r runsView) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(r.News) == 0 {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<h2 class=\"unseen\">Runs</h2>")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
 			templ_7745c5c3_Err = ui.Empty{Picture: ui.PictureBars, Title: r.nothing(), Text: ui.Words("Each run shows in one sentence what it waits for, since when, and what happens next.")}.Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -87,6 +91,9 @@ func (r runsView) actions() ui.Actions {
 	if bulk := r.bulkButton(); bulk != nil {
 		actions = append(actions, bulk)
 	}
+	if len(r.News) > 0 {
+		actions = append(actions, ui.Button{Text: "Download CSV", Icon: ui.IconDownload, Href: r.csvAddress(), TestID: "runs-csv"})
+	}
 	return append(actions, ui.Button{Text: "Events", Href: r.v.path("events")}, ui.Button{Text: "Start a run", Kind: ui.Primary, Icon: ui.IconPlus, Href: href})
 }
 
@@ -119,6 +126,7 @@ func (s runSearch) Render(ctx context.Context, w io.Writer) error {
 	return runSearchForm(s).Render(ctx, w)
 }
 
+// On a phone the form is folded until somebody wants it; on a desk it stands open.
 func runSearchForm(s runSearch) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -136,6 +144,20 @@ func runSearchForm(s runSearch) templ.Component {
 		}
 		ctx = templ.InitializeContext(ctx)
 		ctx = templ.ClearChildren(ctx)
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<details class=\"narrowing\"")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		if s.reset != "" {
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, " open")
+			if templ_7745c5c3_Err != nil {
+				return templ_7745c5c3_Err
+			}
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 4, "><summary>Find and filter</summary>")
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
 		templ_7745c5c3_Var3 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 			templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 			templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -166,7 +188,7 @@ func runSearchForm(s runSearch) templ.Component {
 						return templ_7745c5c3_Err
 					}
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, " ")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 5, " ")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -189,6 +211,10 @@ func runSearchForm(s runSearch) templ.Component {
 			return nil
 		})
 		templ_7745c5c3_Err = (ui.Form{Action: s.action, Get: true, Wide: true, Hidden: s.hidden}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+		if templ_7745c5c3_Err != nil {
+			return templ_7745c5c3_Err
+		}
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "</details>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -27,7 +27,7 @@ func TestOneChoosesWhoIsTold(t *testing.T) {
 	b.post(path, "owner", "odd").is(http.StatusNotFound)
 	b.post(path, "owner", builder.ID.String(), "backup", owner.ID.String(), "kinds", "failed", "kinds", "capped", "hook", "https://example.com/hooks").is(http.StatusSeeOther)
 	secretOf := func() string {
-		return textOf(b.get(path).is(http.StatusOK).all("code", "data-testid", "hook-secret")[0])
+		return textOf(b.get(path).is(http.StatusOK).all("pre", "id", "hook-secret")[0])
 	}
 	first := secretOf()
 	require.True(t, strings.HasPrefix(first, "whsec_"))

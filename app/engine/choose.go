@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"time"
@@ -118,6 +119,7 @@ func (f Filter) chooseInto(c *choice) {
 	}
 	if !f.From.IsZero() {
 		c.and("r.created_at >= ?", f.From)
+		c.and("r.id >= ?", idsFrom(f.From.Add(-idSlack)))
 	}
 	if !f.To.IsZero() {
 		c.and("r.created_at < ?", f.To)
@@ -128,6 +130,17 @@ func (f Filter) chooseInto(c *choice) {
 	if f.Top {
 		c.texts = append(c.texts, "r.parent_run IS NULL")
 	}
+}
+
+// idSlack is how much earlier than the run itself its id may have been made, by another clock.
+const idSlack = time.Hour
+
+// idsFrom is the least id that is made at a time or later: ids begin with the milliseconds.
+// It bounds how far back a list has to look.
+func idsFrom(t time.Time) RunID {
+	var id RunID
+	binary.BigEndian.PutUint64(id[:8], uint64(max(t.UnixMilli(), 1))<<16)
+	return id
 }
 
 // find adds the condition on rows s of run_search that have the value.

@@ -67,12 +67,14 @@ func LineByID(ctx context.Context, tx tenants.Tx, id RunID) (Line, error) {
 	return lines[0], err
 }
 
-// NewestRuns reads the newest run of each pipeline that has one.
+// NewestRuns reads the newest run of each pipeline that has one. By numbers, since only one
+// index has their order: by ids the planner may go through the runs of all pipelines for one
+// that has none.
 func NewestRuns(ctx context.Context, tx tenants.Tx) (map[pipeline.ID]Line, error) {
 	rows, _ := tx.Query(ctx, `
 		WITH page AS (
 			SELECT r.* FROM pipelines p CROSS JOIN LATERAL (
-				SELECT r.* FROM runs r WHERE r.tenant_id = p.tenant_id AND r.pipeline_id = p.id ORDER BY r.id DESC LIMIT 1
+				SELECT r.* FROM runs r WHERE r.tenant_id = p.tenant_id AND r.pipeline_id = p.id ORDER BY r.number DESC LIMIT 1
 			) r
 			WHERE p.tenant_id = $1
 		)`+lineQuery, tx.Tenant)

@@ -8,11 +8,16 @@ import (
 	"tollgate/tenants"
 )
 
-// CheckIn is Check with what only the workspace knows: whether it has the secrets that
-// the document names.
+// CheckIn is Check with what only the workspace knows: whether it has the secrets and the
+// pipelines that the document names.
 func CheckIn(ctx context.Context, tx tenants.Tx, d Document) ([]Problem, error) {
 	problems := Check(d)
 	d = d.Active()
+	called, err := unknownCalls(ctx, tx, d)
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, called...)
 	if len(d.Secrets()) == 0 {
 		return problems, nil
 	}

@@ -3,6 +3,8 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -234,4 +236,49 @@ func TestOneBrokenDraftLeavesTheListWhole(t *testing.T) {
 		require.ErrorContains(t, err, "not JSON that can be read")
 		return nil
 	}))
+}
+
+// A pipeline that runs others is published only where these are.
+func TestPublishKnowsThePipelinesThatAreRun(t *testing.T) {
+	t.Parallel()
+	db := dbtest.Open(t)
+	tenant, user := db.Tenant(t)
+	other, stranger := db.Tenant(t)
+	create := func(tenant tenants.ID, by tenants.UserID, publish bool) (id pipeline.ID) {
+		require.NoError(t, db.InTx(t.Context(), tenant, func(ctx context.Context, tx tenants.Tx) error {
+			var err error
+			if id, err = pipeline.Create(ctx, tx, small("Called", "1"), "", by); err != nil || !publish {
+				return err
+			}
+			_, err = pipeline.Publish(ctx, tx, id, "", by)
+			return err
+		}))
+		return id
+	}
+	here, unpublished, elsewhere := create(tenant, user, true), create(tenant, user, false), create(other, stranger, true)
+	for called, want := range map[string]string{
+		here.String(): "", unpublished.String(): "warning with.pipeline: ", elsewhere.String(): "not in this workspace", "odd": "does not say which pipeline to run",
+		here.String() + " 1": "", here.String() + " 7": "has no version 7",
+	} {
+		calling := small("Calling", "1")
+		child := &pipeline.Child{Pipeline: strings.Fields(called)[0]}
+		if fields := strings.Fields(called); len(fields) > 1 {
+			child.Version, _ = strconv.Atoi(fields[1])
+		}
+		calling.Steps = []pipeline.Step{{ID: "call", Name: "Call", Kind: pipeline.KindChild, With: child}}
+		require.NoError(t, db.InTx(t.Context(), tenant, func(ctx context.Context, tx tenants.Tx) error {
+			problems, err := pipeline.CheckIn(ctx, tx, calling)
+			switch {
+			case want == "":
+				require.Empty(t, problems, called)
+			case strings.HasPrefix(want, "warning"):
+				require.Len(t, problems, 1)
+				require.Equal(t, pipeline.Warning, problems[0].Severity)
+			default:
+				require.Len(t, pipeline.Blocking(problems), 1, called)
+				require.Contains(t, problems[0].Message, want)
+			}
+			return err
+		}))
+	}
 }
