@@ -221,6 +221,7 @@ var systemGrants = map[string]string{
 	"provider_keys":     "SELECT (id, old_until, tenant_id), UPDATE (old_base_url, old_hint, old_key_id, old_sealed, old_until)", // erasing what a rotation left
 	"rate_buckets":      "DELETE, INSERT, SELECT, UPDATE",                                                                        // the installation's own keys are shared by all
 	"rate_tickets":      "DELETE, INSERT, SELECT, UPDATE",
+	"replays":           "SELECT (id, not_before, state, tenant_id, worker_id)", // which replays are due
 	"tenant_turns":      "INSERT, SELECT, UPDATE",
 	"holds":             "SELECT",                                                                                           // sweep of holds that were left open
 	"seats":             "SELECT (id, tenant_id, token_hash)",                                                               // which tenant a link belongs to
