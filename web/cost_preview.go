@@ -12,18 +12,12 @@ import (
 
 // moneyOf is what the workspace's prices and rules mean for a document of its.
 func moneyOf(ctx context.Context, tx tenants.Tx) (pipeline.Money, error) {
-	prices, err := ledger.Prices(ctx, tx)
+	priced, err := engine.Priced(ctx, tx)
 	if err != nil {
 		return pipeline.Money{}, err
 	}
 	rules, err := ledger.SettingsOf(ctx, tx)
-	return pipeline.Money{
-		Priced: func(model string) bool {
-			_, err := prices.At(model, tx.Now)
-			return err == nil
-		},
-		RunCap: (*int64)(rules.RunCap), Words: ui.Dollars,
-	}, err
+	return pipeline.Money{Priced: priced, RunCap: (*int64)(rules.RunCap), Words: ui.Dollars}, err
 }
 
 // previewWords say what a run is likely to cost, and from what that is known; nothing for

@@ -104,7 +104,7 @@ type pipelineView struct {
 	Key        string
 	Models     []Model     // that its steps may be given
 	Answer     modelAnswer // to the question for a model; zero unless it must be asked again
-	Prices     ledger.PriceList
+	Priced     func(model string) bool
 }
 
 const pipelineLines = 6
@@ -154,7 +154,7 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 	if err := p.readTold(ctx, tx); err != nil {
 		return err
 	}
-	if p.Prices, err = ledger.Prices(ctx, tx); err != nil {
+	if p.Priced, err = engine.Priced(ctx, tx); err != nil {
 		return err
 	}
 	if p.Named, err = pipeline.Names(ctx, tx); err != nil {

@@ -10,7 +10,6 @@ import (
 	"tollgate/app/engine"
 	"tollgate/app/pipeline"
 	"tollgate/app/trigger"
-	"tollgate/billing/ledger"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -116,11 +115,11 @@ func (s *Server) modelFor(ctx context.Context, tx tenants.Tx, id string) (Model,
 		return Model{}, &tenants.Invalid{Field: "model",
 			Message: "There is no key to call " + s.Models[i].Name + " with. An owner or admin can add one to the provider keys. Or choose another model."}
 	}
-	prices, err := ledger.Prices(ctx, tx)
+	priced, err := engine.Priced(ctx, tx)
 	if err != nil {
 		return Model{}, err
 	}
-	if _, err := prices.At(id, tx.Now); err != nil {
+	if !priced(id) {
 		return Model{}, &tenants.Invalid{Field: "model",
 			Message: "The price of " + s.Models[i].Name + " is not known, so no cap could be kept. Choose another model."}
 	}
@@ -169,7 +168,7 @@ func (p pipelineView) modelField() ui.Field {
 	}
 	for _, model := range p.Models {
 		option := ui.Option{Value: model.ID, Label: model.Name}
-		if _, err := p.Prices.At(model.ID, p.v.now); err != nil {
+		if !p.Priced(model.ID) {
 			option.Help = "Its price is not known."
 		}
 		field.Options = append(field.Options, option)

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"tollgate/app/engine"
 	"tollgate/app/pipeline"
-	"tollgate/billing/ledger"
 	"tollgate/tenants"
 	"tollgate/web/ui"
 )
@@ -21,7 +21,8 @@ type useView struct {
 	Alone    bool // nobody else may decide
 	Answers  map[string]string
 	Model    string
-	Models   []Model           // that there is a key for
+	Models   []Model // that there is a key for
+	Priced   func(model string) bool
 	Faults   map[string]string // by the name of a field
 }
 
@@ -51,6 +52,9 @@ func (s *Server) readUse(v *visit) (useView, pipeline.Pipeline, error) {
 	err := v.inTx(func(ctx context.Context, tx tenants.Tx) error {
 		var err error
 		if made, view.Made, err = madeOf(ctx, tx, template.Slug); err != nil {
+			return err
+		}
+		if view.Priced, err = engine.Priced(ctx, tx); err != nil {
 			return err
 		}
 		if view.Models, err = s.callable(ctx, tx); err != nil {
@@ -128,7 +132,7 @@ func (u useView) modelField() ui.Field {
 	}
 	for _, model := range u.Models {
 		option := ui.Option{Value: model.ID, Label: model.Name}
-		if _, err := ledger.PriceAt(model.ID, u.v.now); err != nil {
+		if !u.Priced(model.ID) {
 			option.Help = "Its price is not known."
 		}
 		field.Options = append(field.Options, option)

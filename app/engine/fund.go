@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,17 +17,39 @@ import (
 	"tollgate/tenants"
 )
 
-// priced sees to it that the prices are there which a call's money is worked out with.
+// priced sees to it that all is there which a call's money is worked out with: the prices,
+// and whose keys pay for models that cost real dollars.
 func (d *decider) priced(node *pipeline.Node) error {
-	if node.Kind() != pipeline.KindAI || d.scope.prices != nil {
+	if node.Kind() != pipeline.KindAI {
 		return nil
 	}
-	return d.ask(want{kind: wantPrices})
+	var missing error
+	if d.scope.prices == nil {
+		missing = d.ask(want{kind: wantPrices})
+	}
+	real := func(model string) bool { return ledger.FundsOf(model) == ledger.Real }
+	if d.scope.keys == nil && slices.ContainsFunc(node.AI().Models, real) {
+		missing = d.ask(want{kind: wantKeys})
+	}
+	return missing
 }
 
-// fund notes at a call's money who pays and where it counts: whose key, who started the
-// run, its cost centre, the runs above, and the loops around with their limits. What costs
-// pretend dollars has no key.
+// payer is whose key a model is called with, and which that is where the workspace has its
+// own. What costs pretend dollars has no key.
+func (d *decider) payer(model string) (ledger.Payer, ledger.KeyID) {
+	return payerOf(d.scope.keys, model)
+}
+
+func payerOf(keys map[string]tenants.ProviderKeyID, model string) (ledger.Payer, ledger.KeyID) {
+	provider, _, _ := strings.Cut(model, "/")
+	if key, own := keys[provider]; own && ledger.FundsOf(model) == ledger.Real {
+		return ledger.PayerOwn, ledger.KeyID(key)
+	}
+	return ledger.PayerPlatform, ledger.KeyID{}
+}
+
+// fund notes at a call's money where it counts: who started the run, its cost centre, the
+// runs above, and the loops around with their limits.
 func (d *decider) fund(reserved *ledger.Hold, around *frame) error {
 	if reserved == nil {
 		return nil
@@ -44,17 +67,25 @@ func (d *decider) fund(reserved *ledger.Hold, around *frame) error {
 			reserved.Limits = append(reserved.Limits, ledger.StepLimit{Step: ledger.StepRunID(f.row.ID), Limit: limit})
 		}
 	}
-	if reserved.Price.Funds == ledger.Pretend {
-		return nil
-	}
-	if d.scope.keys == nil {
-		return d.ask(want{kind: wantKeys})
-	}
-	provider, _, _ := strings.Cut(reserved.Model, "/")
-	if key, own := d.scope.keys[provider]; own {
-		reserved.Payer, reserved.Key = ledger.PayerOwn, ledger.KeyID(key)
-	}
 	return nil
+}
+
+// Priced reads what models cost the workspace now, and with whose key they would be called,
+// and returns what tells whether a call of a model can be priced.
+func Priced(ctx context.Context, tx tenants.Tx) (func(model string) bool, error) {
+	prices, err := ledger.Prices(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := tenants.KeysInUse(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	return func(model string) bool {
+		payer, _ := payerOf(keys, model)
+		_, err := prices.PaidBy(payer).At(model, tx.Now)
+		return err == nil
+	}, nil
 }
 
 // maxCostCentre bounds the name of a cost centre, in characters.

@@ -13,7 +13,7 @@ import (
 )
 
 // reserve works out the money that a step's call needs before it may begin; nil for a
-// call that costs nothing. A model without a known price is not called. The prices are
+// call that costs nothing. A model without a known price is not called. Prices and keys are
 // there, as priced sees to.
 func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledger.Hold, *Failure) {
 	if node.Kind() != pipeline.KindAI {
@@ -24,7 +24,8 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 		return nil, &Failure{Class: ClassInternal, Message: "The step's stored request cannot be read."}
 	}
 	ask = row.Chain.asked(ask)
-	quote, err := d.scope.prices.Quote(ask.Models[0], d.now, timeoutOf(node), d.inputBound(ask), int64(ask.MaxTokens))
+	payer, key := d.payer(ask.Models[0])
+	quote, err := d.scope.prices.PaidBy(payer).Quote(ask.Models[0], d.now, timeoutOf(node), d.inputBound(ask), int64(ask.MaxTokens))
 	if errors.Is(err, ledger.ErrUnknownPrice) {
 		return nil, &Failure{Class: ClassNoPrice, Detail: err.Error(),
 			Message: fmt.Sprintf("The price of the model “%s” is not known, so it is not called. Choose another model.", ask.Models[0])}
@@ -37,7 +38,7 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 	}
 	return &ledger.Hold{
 		ID: holdID(row.ID, row.Attempt, row.Chain.PutOff), Run: ledger.RunID(d.run.ID), StepRun: ledger.StepRunID(row.ID),
-		Attempt: row.Attempt, Quote: quote, Payer: ledger.PayerPlatform, Lifetime: timeoutOf(node),
+		Attempt: row.Attempt, Quote: quote, Payer: payer, Key: key, Lifetime: timeoutOf(node),
 	}, nil
 }
 

@@ -90,8 +90,13 @@ func (e *Engine) PlanReplay(ctx context.Context, tx tenants.Tx, run RunID, step 
 	if err != nil {
 		return plan, err
 	}
+	keys, err := tenants.KeysInUse(ctx, tx)
+	if err != nil {
+		return plan, err
+	}
 	for _, model := range models {
-		quote, err := e.replayQuote(prices, plan.Node, plan.Ask, model, tx.Now)
+		payer, _ := payerOf(keys, model)
+		quote, err := e.replayQuote(prices.PaidBy(payer), plan.Node, plan.Ask, model, tx.Now)
 		plan.Choices = append(plan.Choices, ReplayChoice{Model: model, Quote: quote, Known: err == nil})
 	}
 	return plan, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -145,23 +144,18 @@ func (w *Worker) takeReplay(ctx context.Context, tx tenants.Tx, one openReplay) 
 	if call.list, err = w.pricesOf(ctx, tx); err != nil {
 		return call, err
 	}
-	quote, err := w.replayQuote(call.list, call.node, ask, model, tx.Now)
+	keys, err := tenants.KeysInUse(ctx, tx)
+	if err != nil {
+		return call, err
+	}
+	payer, key := payerOf(keys, model)
+	quote, err := w.replayQuote(call.list.PaidBy(payer), call.node, ask, model, tx.Now)
 	if err != nil {
 		return call, err
 	}
 	call.hold = ledger.Hold{
 		ID: id, Run: ledger.RunID(run), StepRun: ledger.StepRunID(step), Attempt: s.step.Attempt, Quote: quote,
-		Payer: ledger.PayerPlatform, Kind: ledger.Test, Member: by, Lifetime: timeoutOf(call.node),
-	}
-	if quote.Price.Funds != ledger.Pretend {
-		keys, err := tenants.KeysInUse(ctx, tx)
-		if err != nil {
-			return call, err
-		}
-		provider, _, _ := strings.Cut(model, "/")
-		if key, own := keys[provider]; own {
-			call.hold.Payer, call.hold.Key = ledger.PayerOwn, ledger.KeyID(key)
-		}
+		Payer: payer, Key: key, Kind: ledger.Test, Member: by, Lifetime: timeoutOf(call.node),
 	}
 	batch := &tenants.Batch{}
 	ledger.QueueHold(batch, call.hold)

@@ -76,6 +76,20 @@ func listOf(own []OwnPrice, aliases []Alias) PriceList {
 	return append(list, named...)
 }
 
+// PaidBy is what counts of the list for calls with one side's key. A workspace knows what
+// it pays for its own, and pretend dollars are anybody's to price. What the installation
+// pays for is not the workspace's to say: there its prices count only for models that the
+// release knows nothing of, and its aliases do not count at all.
+func (l PriceList) PaidBy(payer Payer) PriceList {
+	if payer == PayerOwn || len(l) == len(shipped) {
+		return l
+	}
+	return slices.DeleteFunc(slices.Clone(l), func(p Price) bool {
+		own := !p.ID.IsZero() && p.Funds == Real && slices.ContainsFunc(shipped, func(known Price) bool { return known.name() == p.name() })
+		return own || p.AliasOf != ""
+	})
+}
+
 // name is the model with its provider.
 func (p Price) name() string { return p.Provider + "/" + p.Model }
 

@@ -74,6 +74,46 @@ func TestTenantsOwnPrices(t *testing.T) {
 	require.ErrorIs(t, err, ledger.ErrUnknownPrice)
 }
 
+// What the installation pays for is not cheaper because a workspace says so.
+func TestWorkspacesPricesAndWhoPays(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	now := time.Now().Add(time.Second)
+	b.addPrice(t, own("openai/gpt-5.6-terra", 10*ledger.Cent, 60*ledger.Cent)) // the release knows 2 and 12 dollars
+	b.addPrice(t, own("openai/gpt-6-astra", 10*ledger.Dollar, 40*ledger.Dollar))
+	b.addPrice(t, own("openai/house-model", ledger.Dollar, 2*ledger.Dollar))
+	b.addPrice(t, own("practice/standard", 5*ledger.Dollar, 20*ledger.Dollar))
+	b.in(t, func(ctx context.Context, tx tenants.Tx) error {
+		return ledger.SetAlias(ctx, tx, ledger.Alias{Billed: "openai/gpt-5.6-terra-0601", Model: "openai/house-model"}, tenants.UserID{})
+	})
+	list := b.prices(t)
+	for model, want := range map[string]map[ledger.Payer]ledger.Micros{
+		"openai/gpt-5.6-terra":      {ledger.PayerOwn: 10 * ledger.Cent, ledger.PayerPlatform: 2 * ledger.Dollar},
+		"openai/gpt-6-astra":        {ledger.PayerOwn: 10 * ledger.Dollar},
+		"openai/house-model":        {ledger.PayerOwn: ledger.Dollar, ledger.PayerPlatform: ledger.Dollar},
+		"openai/gpt-5.6-terra-0601": {ledger.PayerOwn: ledger.Dollar},
+		"practice/standard":         {ledger.PayerOwn: 5 * ledger.Dollar, ledger.PayerPlatform: 5 * ledger.Dollar},
+	} {
+		for _, payer := range []ledger.Payer{ledger.PayerOwn, ledger.PayerPlatform} {
+			price, err := list.PaidBy(payer).At(model, now)
+			if want[payer] == 0 {
+				require.ErrorIs(t, err, ledger.ErrUnknownPrice, "%s %s", model, payer)
+				continue
+			}
+			require.NoError(t, err)
+			got, _ := price.Input.Micros()
+			require.Equal(t, want[payer], got, "%s %s", model, payer)
+		}
+	}
+
+	hold := ledger.Hold{Quote: ledger.Quote{Model: "openai/gpt-5.6-terra", Start: now}, Payer: ledger.PayerPlatform}
+	var err error
+	hold.Price, err = list.PaidBy(ledger.PayerPlatform).At(hold.Model, now)
+	require.NoError(t, err)
+	settled := list.Settle(hold, ledger.Tokens{Input: 1_000_000}, ledger.Receipt{Model: "gpt-5.6-terra-0601"})
+	require.Equal(t, 4*ledger.Dollar, settled.Cost, "an alias of the workspace's makes it no cheaper")
+}
+
 // A price that changes while a call may run: the dearer is held, that of the start counts.
 func TestPriceThatChangesDuringACall(t *testing.T) {
 	t.Parallel()
@@ -143,7 +183,7 @@ func TestCaseS52BilledNames(t *testing.T) {
 		"gpt-5.6-luna":      {28_000, false},
 		"gpt-5.6-terra-pro": {14_000, true}, "gpt-5.6-terra-2": {14_000, true}, "gpt-9": {14_000, true}, "terra-us": {14_000, true},
 	} {
-		got := list.Settle(ledger.Hold{Quote: quote}, ledger.Tokens{Input: 1000, Output: 1000}, ledger.Receipt{Model: billed})
+		got := list.Settle(ledger.Hold{Quote: quote, Payer: ledger.PayerOwn}, ledger.Tokens{Input: 1000, Output: 1000}, ledger.Receipt{Model: billed})
 		require.Equal(t, want.cost, got.Cost, billed)
 		require.Equal(t, want.guess, got.Estimated, billed)
 	}

@@ -136,6 +136,7 @@ func (l PriceList) change(model string, after time.Time) time.Time {
 // than was asked for, and its price is known, that counts; where it is not, the price of
 // the model asked for counts, and the line is marked as an estimate.
 func (l PriceList) Settle(h Hold, tokens Tokens, receipt Receipt) Settlement {
+	l = l.PaidBy(h.Payer)
 	settlement := h.Settle(tokens, receipt)
 	name := strings.TrimPrefix(receipt.Model, "models/")
 	if settlement.Unknown || name == "" || name == h.Price.Model || name == h.Model {
