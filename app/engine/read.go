@@ -183,15 +183,17 @@ func scanWait(row pgx.CollectableRow) (Wait, error) {
 // AttemptsOf reads the ended tries of a step run, in order.
 func AttemptsOf(ctx context.Context, tx tenants.Tx, id StepRunID) ([]Attempt, error) {
 	rows, _ := tx.Query(ctx, `
-		SELECT number, outcome, began_at, ended_at, failure, note, model, place, reask, followed FROM tries
+		SELECT number, outcome, began_at, ended_at, failure, note, model, place, reask, followed, sent_digest, received_digest FROM tries
 		WHERE tenant_id = $1 AND step_run_id = $2 ORDER BY number`, tx.Tenant, id)
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Attempt, error) {
 		var a Attempt
-		var failure []byte
-		if err := row.Scan(&a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note, &a.Model, &a.Place, &a.Reask, &a.Followed); err != nil {
+		var failure, sent, received []byte
+		err := row.Scan(&a.Number, &a.Outcome, &a.BeganAt, &a.EndedAt, &failure, &a.Note,
+			&a.Model, &a.Place, &a.Reask, &a.Followed, &sent, &received)
+		if err != nil {
 			return a, err
 		}
-		var err error
+		a.Sent, a.Received = digestFrom(sent), digestFrom(received)
 		a.Failure, err = failureFrom(failure)
 		return a, err
 	})
