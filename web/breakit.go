@@ -35,6 +35,9 @@ type Trouble struct {
 // BreakTemplate is noted as the template of the pipeline that is broken.
 const BreakTemplate = "break-it"
 
+// breakProvider provides the models that break on order: "fake/first" and "fake/second".
+const breakProvider = "fake"
+
 // Names of what travels with the page's forms, and the entries of the audit log.
 const (
 	orderName     = "order"

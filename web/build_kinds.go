@@ -99,7 +99,7 @@ func (f *stepForm) models(with *pipeline.AI) {
 
 func (d *draftView) modelOptions() []ui.Option {
 	var out []ui.Option
-	for _, model := range d.Models {
+	for _, model := range offered(d.Models, d.Draft.Draft.Models()) {
 		out = append(out, ui.Option{Value: model.ID, Label: model.Name})
 	}
 	return out

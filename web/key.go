@@ -94,7 +94,7 @@ func (p keyView) crumbs(more ...ui.Link) []ui.Link {
 }
 
 func (p keyView) lead() ui.Sentence {
-	return ui.Words("Calls to " + providerName(p.Key.Provider) + "'s models are made with this key. The provider bills them to you; caps count them all the same.")
+	return ui.Words("Calls to " + providerName(p.Key.Provider) + "’s models are made with this key. The provider bills them to you; caps count them all the same.")
 }
 
 func (p keyView) facts() []ui.Pair {
@@ -112,7 +112,7 @@ func (p keyView) facts() []ui.Pair {
 
 func sentTo(baseURL string) string {
 	if baseURL == "" {
-		return "the provider's own address"
+		return "the provider’s own address"
 	}
 	return baseURL
 }
@@ -158,7 +158,7 @@ func (p keyView) seen() []ui.Hidden {
 
 // consequences say what happens without the key.
 func (p keyView) consequences() []ui.Row {
-	note := "goes on with this installation's key, and its calls are charged to the workspace"
+	note := "goes on with this installation’s key, and its calls are charged to the workspace"
 	if !p.sharedToo() {
 		note = "fails at these steps from then on"
 	}

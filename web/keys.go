@@ -121,7 +121,7 @@ func (p keysView) rows() []ui.Row {
 // without tells what happens where the workspace has no key of its own.
 func (p keysView) without(provider string) ui.Sentence {
 	if slices.ContainsFunc(p.v.s.modelsOf(provider), func(m Model) bool { return !m.OwnKeyOnly }) {
-		return ui.Words("No key of your own: models are called with this installation's key.")
+		return ui.Words("No key of your own: models are called with this installation’s key.")
 	}
 	return ui.Sentence{ui.Strong("No key"), ui.Plain(": its models cannot be called until one is added.")}
 }

@@ -40,9 +40,9 @@ func (f keyForm) fields(providers []string) []ui.Field {
 	}
 	fields := []ui.Field{
 		provider,
-		{Kind: ui.SecretField, Name: "value", Label: "Key", Help: "From the provider's website. It is stored encrypted and never shown again."},
+		{Kind: ui.SecretField, Name: "value", Label: "Key", Help: "From the provider’s website. It is stored encrypted and never shown again."},
 		{Kind: ui.TextField, Name: "base_url", Label: "Address", Value: f.BaseURL, Optional: true, MaxLength: 500, Autocomplete: "off",
-			Help: "Only for a server of your own that speaks this provider's format, such as https://models.example.com/v1. It must be on the public internet."},
+			Help: "Only for a server of your own that speaks this provider’s format, such as https://models.example.com/v1. It must be on the public internet."},
 	}
 	if f.Replaces {
 		fields = append(fields[1:], ui.Field{Kind: ui.ChoiceField, Name: "overlap", Label: "The old key stays usable for", Value: f.Overlap, Options: overlaps})

@@ -31,7 +31,7 @@ func keysBody(p keysView) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		templ_7745c5c3_Err = ui.PageHead{
 			Title: "Provider keys",
-			Lead:  ui.Words("With a key of your own, a provider bills its models' calls to you. Keys are stored encrypted; nobody sees them again."),
+			Lead:  ui.Words("With a key of your own, a provider bills its models’ calls to you. Keys are stored encrypted; nobody sees them again."),
 		}.Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

@@ -81,7 +81,7 @@ func TestProviderKeysOfAWorkspace(t *testing.T) {
 	s := newSite(t, withProviders(provider))
 	s.publish(s.home, parsed(t, sorter))
 	owner, list := s.in(tenants.Owner), s.at("settings", "keys")
-	owner.get(list).is(http.StatusOK).says("OpenAI", "this installation's key", "used by 1 pipeline", "Anthropic", "cannot be called until one is added")
+	owner.get(list).is(http.StatusOK).says("OpenAI", "this installation’s key", "used by 1 pipeline", "Anthropic", "cannot be called until one is added")
 	add := s.at("settings", "keys", "add")
 	owner.get(add + "?provider=openai").is(http.StatusOK).says("Add a provider key")
 	owner.post(add, "provider", "practice", "value", typedKey, "base_url", "").is(http.StatusUnprocessableEntity).says("Choose a provider of the list").hides(typedKey)
@@ -108,9 +108,9 @@ func TestProviderKeysOfAWorkspace(t *testing.T) {
 	owner.post(at + "/restore").is(http.StatusSeeOther)
 	owner.post(at + "/restore").is(http.StatusConflict).says("The key before is gone")
 	owner.post(at + "/end-old").is(http.StatusConflict)
-	owner.get(at).is(http.StatusOK).says("…wxyz", "the provider's own address").hides("…abcd")
+	owner.get(at).is(http.StatusOK).says("…wxyz", "the provider’s own address").hides("…abcd")
 
-	owner.get(at+"/remove").is(http.StatusOK).says("Remove this key?", "goes on with this installation's key")
+	owner.get(at+"/remove").is(http.StatusOK).says("Remove this key?", "goes on with this installation’s key")
 	owner.post(at + "/remove").is(http.StatusSeeOther)
 	for _, change := range []string{"/remove", "/restore", "/end-old", "/test", "/limits", "/rotate"} {
 		owner.post(at+change, "seen", "1", "value", typedKey, "overlap", "24h").is(http.StatusNotFound).says("There is no such key")

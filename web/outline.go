@@ -149,13 +149,16 @@ func tellAI(with *pipeline.AI, money bool) string {
 	return said + "."
 }
 
-// modelName is a model as people read it: the practice model by what it is, others by
+// modelName is a model as people read it: what costs pretend dollars by what it is, others by
 // the name under which they are billed.
 func modelName(model string) string {
-	if fundsOfModel(model) == ledger.Pretend {
-		return "the practice model"
+	switch provider, name, _ := strings.Cut(model, "/"); {
+	case fundsOfModel(model) != ledger.Pretend:
+		return model
+	case provider == breakProvider:
+		return "the " + name + " model"
 	}
-	return model
+	return "the practice model"
 }
 
 // tellReview always says what silence leads to.

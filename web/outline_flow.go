@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"tollgate/app/pipeline"
@@ -103,7 +104,7 @@ func tellStop(program *pipeline.Program, with *pipeline.Stop) string {
 		said = "Stops with the exception “" + with.Exception + "”"
 	}
 	if with.Message != "" {
-		said += " and says: “" + readable(program, with.Message) + "”"
+		said += " and says: “" + strings.TrimSuffix(readable(program, with.Message), ".") + "”"
 	}
-	return sentenceEnd(said)
+	return said + "."
 }

@@ -143,6 +143,7 @@ func (p *pipelineView) read(ctx context.Context, tx tenants.Tx, id pipeline.ID) 
 	if p.Models, err = p.v.s.callable(ctx, tx); err != nil {
 		return err
 	}
+	p.Models = offered(p.Models, p.asked())
 	page, err := engine.ListRuns(ctx, tx, engine.Filter{Pipeline: id}, engine.RunID{}, pipelineLines)
 	if err != nil {
 		return err

@@ -100,6 +100,14 @@ func (s *Server) callable(ctx context.Context, tx tenants.Tx) ([]Model, error) {
 	}), nil
 }
 
+// offered are those of the models that people may choose. What breaks on order is offered
+// only where it is asked already.
+func offered(models []Model, asked []string) []Model {
+	return slices.DeleteFunc(slices.Clone(models), func(m Model) bool {
+		return providerOf(m.ID) == breakProvider && !slices.Contains(asked, m.ID)
+	})
+}
+
 // modelFor finds a model that may be published: set up here, with a key to call it, and
 // with a price, since what it costs is held before each call.
 func (s *Server) modelFor(ctx context.Context, tx tenants.Tx, id string) (Model, error) {
@@ -154,6 +162,18 @@ func (p pipelineView) choosesModel() bool { return p.mayBuild() && len(p.Models)
 // onlyPractice tells whether no real model is set up.
 func (p pipelineView) onlyPractice() bool {
 	return !slices.ContainsFunc(p.Models, func(m Model) bool { return !m.Practice })
+}
+
+// realModelWords tells what makes a real model callable: a key of the workspace's own, or
+// a provider that whoever runs the installation sets up.
+func (p pipelineView) realModelWords() ui.Sentence {
+	switch {
+	case len(p.v.s.keyed()) == 0:
+		return ui.Words("This installation has the practice model only. Whoever runs it can set up a provider of real ones.")
+	case p.v.me.Role.May(tenants.ManageWorkspace):
+		return ui.Sentence{ui.Plain("A real model needs a key at its provider. "), ui.LinkTo("Add one in Provider keys", p.v.path("settings", "keys")), ui.Plain(".")}
+	}
+	return ui.Words("A real model needs a key at its provider. An owner or an admin can add one.")
 }
 
 // modelField offers the models. The one in use is chosen, unless another was sent.

@@ -176,7 +176,7 @@ func TestARealModelIsExplainedWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, withModels, func(c *Config) { c.Models = c.Models[:1] })
 	id := s.emails()
-	hint := "For a real one set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, and start again."
+	hint := "This installation has the practice model only."
 	s.in(tenants.Builder).get(s.at("pipelines", id.String())).is(http.StatusOK).says(hint).hides("change-model")
 	s.in(tenants.Viewer).get(s.at("pipelines", id.String())).is(http.StatusOK).hides(hint)
 	template, _ := pipeline.TemplateBySlug("customer-email")

@@ -24,10 +24,10 @@ type priceView struct {
 
 // rateFields are the rates of a price: names as the ledger's faults have them.
 var rateFields = []struct{ name, label, help string }{
-	{"input", "Reading", "what a million tokens of input cost"},
-	{"output", "Writing", "answers and thinking"},
+	{"input", "Reading", "What a million tokens of input cost."},
+	{"output", "Writing", "Answers and thinking."},
 	{"cache_read", "Reading from the cache", ""},
-	{"cache_write", "Writing into the cache", "for the provider’s usual time"},
+	{"cache_write", "Writing into the cache", "For the provider’s usual time."},
 	{"cache_write_long", "Writing into the cache for an hour", ""},
 }
 

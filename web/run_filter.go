@@ -127,8 +127,8 @@ func (r runsView) search() runSearch {
 	search.fields = append(search.fields, r.pipelineField(),
 		ui.Field{Kind: ui.DateField, Name: "from", Label: "Started on or after", Value: f.Day})
 	if folds[f.Group] && f.Under.IsZero() && f.Pipeline.IsZero() {
-		search.fields = append(search.fields, ui.Field{Kind: ui.ChoiceField, List: true, Name: "children", Label: "Runs that runs began", Value: f.values().Get("children"),
-			Options: []ui.Option{{Value: "", Label: "Behind those"}, {Value: "true", Label: "Listed, too"}}})
+		search.fields = append(search.fields, ui.Field{Kind: ui.ChoiceField, List: true, Name: "children", Label: "Begun by another run", Value: f.values().Get("children"),
+			Options: []ui.Option{{Value: "", Label: "Not listed"}, {Value: "true", Label: "Listed too"}}})
 	}
 	if f.chooses() {
 		search.reset = r.v.path("runs")
@@ -155,7 +155,7 @@ func (r runsView) findFields() []ui.Field {
 	if f.Exact {
 		how.Value = "is"
 	}
-	return []ui.Field{{Kind: ui.SearchField, Name: "find", Label: "Find", Value: f.Find, MaxLength: pipeline.MaxSearchText, Optional: true, Placeholder: "Such as an order number"}, how, in}
+	return []ui.Field{{Kind: ui.SearchField, Name: "find", Label: "Find", Value: f.Find, MaxLength: pipeline.MaxSearchText, Optional: true, Placeholder: "Order number"}, how, in}
 }
 
 func (r runsView) pipelineField() ui.Field {

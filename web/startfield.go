@@ -133,13 +133,13 @@ func (f startView) fileHelp(name, help string) string {
 	help = strings.TrimSpace(help + fmt.Sprintf(" Up to %d MB, as .txt, .eml, .csv or .json.", pipeline.MaxInputFile>>20))
 	if sent, ok := f.Form.Files[name]; ok && len(f.Problems) > 0 {
 		if f.Sample && f.isSampleFile(name, sent) {
-			return help + " The sample's file “" + sent.Name + "” is taken unless you choose another."
+			return help + " The sample’s file “" + sent.Name + "” is taken unless you choose another."
 		}
 		return help + " Choose “" + sent.Name + "” again: browsers do not keep files."
 	}
 	if f.Sample {
 		if file := f.sampleFile(name); file != "" {
-			return help + " The sample's file “" + file + "” is taken unless you choose another."
+			return help + " The sample’s file “" + file + "” is taken unless you choose another."
 		}
 	}
 	return help

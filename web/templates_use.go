@@ -60,6 +60,7 @@ func (s *Server) readUse(v *visit) (useView, pipeline.Pipeline, error) {
 		if view.Models, err = s.callable(ctx, tx); err != nil {
 			return err
 		}
+		view.Models = offered(view.Models, nil)
 		view.Alone, err = v.decidesAlone(ctx, tx)
 		return err
 	})
