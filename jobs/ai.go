@@ -11,10 +11,12 @@ import (
 	"tollgate/app/llm"
 	"tollgate/app/pipeline"
 	"tollgate/billing/ledger"
+	"tollgate/tenants"
 )
 
 // AI makes the model calls of "ai" steps.
 type AI struct {
+	DB       *tenants.DB // has the files that models read
 	Registry *llm.Registry
 	Access   *Access // nil: every call is made at once, with the installation's keys
 }
@@ -27,6 +29,9 @@ func (a AI) Call(ctx context.Context, call engine.Call) engine.Reply {
 	}
 	req := request(input, call.Key)
 	req.Live = call.Live
+	if reply := a.open(ctx, call, input.Files, &req); reply != nil {
+		return *reply
+	}
 	admission, reply := a.admit(ctx, call, req)
 	if reply != nil {
 		return *reply
@@ -64,8 +69,15 @@ func note(answer llm.Answer) string {
 	return strings.Join(parts, "; ")
 }
 
-// InputBound is the most input tokens that a model may be charged for an input.
-func InputBound(input engine.AIInput) int64 { return llm.InputBound(request(input, "")) }
+// InputBound is the most input tokens that a model may be charged for an input, without a
+// look at the files: no call is made with one that is not as large as the input says.
+func (a AI) InputBound(input engine.AIInput) int64 {
+	req := request(input, "")
+	for _, ref := range input.Files {
+		req.Files = append(req.Files, llm.File{Name: ref.Name, MediaType: ref.Type, Size: ref.Size})
+	}
+	return a.Registry.InputBound(req)
+}
 
 func request(input engine.AIInput, key string) llm.Request {
 	r := llm.Request{

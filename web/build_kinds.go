@@ -52,6 +52,8 @@ func (f *stepForm) ai(with *pipeline.AI) {
 		Help: "Plain words. Values of earlier steps go in by “Insert data”."}, &with.Instructions)
 	f.text(ui.Field{Kind: ui.LongField, Rows: 5, Name: "with.prompt", Label: "What should it read?",
 		Help: "The data it works on."}, &with.Prompt)
+	f.formulaRows("with.files", "Files it should read (images, PDF)",
+		"Only for models that take files. For a PDF, money is reserved for all that the model can read at once.", "Add a file", isFile, &with.Files)
 	f.fieldRows("with.answer", "What should it answer?", "A field for each value that later steps use. Without any it answers in free text.", false, &with.Answer)
 	f.models(with)
 	f.oneLine("with.limits", "Limits", "", func() {
@@ -206,14 +208,14 @@ func (f *stepForm) email(with *pipeline.Email) {
 	f.fold("email-more", "Copies, reply address, files", "", len(with.CC)+len(with.Attachments) > 0, func() {
 		f.textRows("with.cc", "Copy to", "", "Add a copy", false, &with.CC)
 		f.text(ui.Field{Name: "with.reply_to", Label: "Reply to", Optional: true}, &with.ReplyTo)
-		f.formulaRows("with.attachments", "Files", "Add a file", isFile, &with.Attachments)
+		f.formulaRows("with.attachments", "Files", "", "Add a file", isFile, &with.Attachments)
 	})
 }
 
 // formulaRows are values to pick, one a row.
-func (f *stepForm) formulaRows(name, label, add string, fits func(pipeline.Datum) bool, to *[]string) {
+func (f *stepForm) formulaRows(name, label, help, add string, fits func(pipeline.Datum) bool, to *[]string) {
 	rows(f, rowList[string]{
-		Name: name, Label: label, Columns: []string{""}, Shape: "one", Add: add,
+		Name: name, Label: label, Help: help, Columns: []string{""}, Shape: "one", Add: add,
 		Blank: func() string { return "" }, Keep: func(s string) bool { return s != "" },
 		Draw: func(f *stepForm, at string, row *string) ([]templ.Component, templ.Component) {
 			return []templ.Component{f.cell(func() { f.formula(ui.Field{Name: at, Label: label}, row, pipeline.ListRoot, fits) })}, nil

@@ -96,7 +96,7 @@ func tellReuse(node *pipeline.Node) string {
 func tellKind(program *pipeline.Program, node *pipeline.Node, money bool) string {
 	switch with := node.Step.With.(type) {
 	case *pipeline.AI:
-		return tellAI(with, money)
+		return tellAI(program, with, money)
 	case *pipeline.Review:
 		return tellReview(program, with)
 	case *pipeline.Email:
@@ -129,8 +129,8 @@ func withFiles(with *pipeline.Email) string {
 	return ", with files attached"
 }
 
-// tellAI names the answer fields, which say more than a prompt.
-func tellAI(with *pipeline.AI, money bool) string {
+// tellAI names the answer fields, which say more than a prompt, and the files that go along.
+func tellAI(program *pipeline.Program, with *pipeline.AI, money bool) string {
 	var models []string
 	for _, model := range with.Models {
 		models = append(models, modelName(model))
@@ -142,6 +142,13 @@ func tellAI(with *pipeline.AI, money bool) string {
 	}
 	if len(fields) > 0 {
 		said += " for " + ui.List(fields)
+	}
+	var files []string
+	for _, file := range with.Files {
+		files = append(files, readable(program, "{{ "+file+" }}"))
+	}
+	if len(files) > 0 {
+		said += ", with " + ui.List(files) + " to read"
 	}
 	if with.MaxCost > 0 && money {
 		said += ", for at most " + ledger.Micros(with.MaxCost).String()

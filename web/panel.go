@@ -329,6 +329,9 @@ func (p *panelView) sent() []ui.Pair {
 			pairs = append(pairs, ui.Pair{Label: "Instructions", Part: ui.Said(ask.Instructions)})
 		}
 		pairs = append(pairs, ui.Pair{Label: "Prompt", Part: ui.Said(ask.Prompt)})
+		if len(ask.Files) > 0 {
+			pairs = append(pairs, ui.Pair{Label: "Files", Value: attachedWords(ask.Files)})
+		}
 		return append(pairs, ui.Pair{Label: "Longest answer", Value: ui.Count(int64(ask.MaxTokens)) + " tokens"})
 	case pipeline.KindEmail:
 		var sent engine.EmailInput

@@ -68,7 +68,7 @@ func sentCall(content []byte) []ui.Pair {
 	return pairs
 }
 
-// attachedWords name the files that go with a mail.
+// attachedWords name the files that go with a mail, or to a model.
 func attachedWords(files []engine.FileRef) string {
 	var names []string
 	for _, file := range files {

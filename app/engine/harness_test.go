@@ -56,14 +56,14 @@ func build(t *testing.T, callers map[pipeline.Kind]engine.Caller) *house {
 	registry, err := llm.NewRegistry(llm.PracticeEntry(llm.NewPractice(0, 0)))
 	require.NoError(t, err)
 	all := map[pipeline.Kind]engine.Caller{
-		pipeline.KindAI:    jobs.AI{Registry: registry},
+		pipeline.KindAI:    jobs.AI{DB: h.db.DB, Registry: registry},
 		pipeline.KindEmail: jobs.Email{DB: h.db.DB, Outbox: h.outbox},
 	}
 	for kind, caller := range callers {
 		all[kind] = caller
 	}
 	h.engine = engine.New(engine.Config{
-		DB: h.db.DB, Jobs: inserter, Reviews: h.reviews, Callers: all, InputBound: jobs.InputBound, Log: h.log,
+		DB: h.db.DB, Jobs: inserter, Reviews: h.reviews, Callers: all, InputBound: jobs.AI{Registry: registry}.InputBound, Log: h.log,
 		Callbacks: engine.Callbacks{Secret: secret, BaseURL: "http://tollgate.example"},
 	})
 	return h

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -44,13 +43,6 @@ type HTTPLookUp struct {
 	URL     string `json:"url"`
 	Arrived string `json:"arrived"`
 	Value   string `json:"value,omitempty"`
-}
-
-// FileRef names a stored file.
-type FileRef struct {
-	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Digest string `json:"digest"`
 }
 
 // maxURL bounds an address with everything inserted, in bytes.
@@ -169,35 +161,4 @@ func formOf(record map[string]any) (string, error) {
 		}
 	}
 	return form.Encode(), nil
-}
-
-// filesIn finds the files that a value is or lists; an empty value has none.
-func filesIn(value any) ([]FileRef, error) {
-	switch v := value.(type) {
-	case nil:
-		return nil, nil
-	case []any:
-		var all []FileRef
-		for _, one := range v {
-			files, err := filesIn(one)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, files...)
-		}
-		return all, nil
-	case map[string]any:
-		encoded, err := expr.EncodeJSON(map[string]any{"name": v["name"], "type": v["type"], "digest": v["digest"]})
-		if err != nil {
-			return nil, err
-		}
-		var ref FileRef
-		if json.Unmarshal(encoded, &ref) != nil {
-			break
-		}
-		if _, err := ParseDigest(ref.Digest); err == nil && ref.Name != "" {
-			return []FileRef{ref}, nil
-		}
-	}
-	return nil, fmt.Errorf("it is not a file")
 }

@@ -17,6 +17,7 @@ type AIInput struct {
 	Models       []string         `json:"models"`
 	Instructions string           `json:"instructions,omitempty"`
 	Prompt       string           `json:"prompt"`
+	Files        []FileRef        `json:"files,omitempty"`  // images and documents to read, beside the prompt
 	Answer       []pipeline.Field `json:"answer,omitempty"` // the asked fields; none asks for text
 	MaxTokens    int              `json:"max_tokens"`
 	Problem      string           `json:"problem,omitempty"` // with the answer before, where the same model is asked anew
@@ -74,6 +75,12 @@ func (d *decider) aiInput(node *pipeline.Node, group *frame) (AIInput, error) {
 	if input.Prompt, err = d.render("the prompt", ask.Prompt); err != nil {
 		return input, err
 	}
+	if input.Files, err = d.files("a file to read", ask.Files); err != nil {
+		return input, err
+	}
+	if err = fitFiles(input.Files); err != nil {
+		return input, err
+	}
 	if sample := d.program.Document().Sample; d.run.Sample && sample != nil {
 		input.Sample = sample.Answer(node.ID(), group.turn())
 	}
@@ -107,18 +114,8 @@ func (d *decider) emailInput(mail *pipeline.CompiledEmail) (EmailInput, error) {
 	if input.Body, err = d.render("the text", mail.Body); err != nil {
 		return input, err
 	}
-	for _, attachment := range mail.Attachments {
-		value, err := attachment.Eval(context.Background(), d.vars)
-		if err != nil {
-			return input, fmt.Errorf("In an attachment: %w", err)
-		}
-		files, err := filesIn(value)
-		if err != nil {
-			return input, fmt.Errorf("An attachment is not a file. Pick a file, or a list of files.")
-		}
-		input.Attachments = append(input.Attachments, files...)
-	}
-	return input, nil
+	input.Attachments, err = d.files("an attachment", mail.Attachments)
+	return input, err
 }
 
 // render fills a text in; none is empty.

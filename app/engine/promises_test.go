@@ -14,7 +14,6 @@ import (
 	"tollgate/app/engine"
 	"tollgate/app/review"
 	"tollgate/billing/ledger"
-	"tollgate/jobs"
 	"tollgate/tenants"
 )
 
@@ -149,7 +148,7 @@ func (h *house) reserve(run engine.RunID) ledger.Micros {
 	h.t.Helper()
 	var ask engine.AIInput
 	require.NoError(h.t, json.Unmarshal([]byte(h.value(h.progress(run).Steps[0].Input)), &ask))
-	quote, err := ledger.QuoteFor(ask.Models[0], time.Now(), time.Minute, jobs.InputBound(ask), int64(ask.MaxTokens))
+	quote, err := ledger.QuoteFor(ask.Models[0], time.Now(), time.Minute, h.engine.InputBound(ask), int64(ask.MaxTokens))
 	require.NoError(h.t, err)
 	return quote.Amount
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"mime"
@@ -32,6 +33,9 @@ type File struct {
 	Name      string // for people and models; may be empty
 	MediaType string // "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf", or any text/…
 	Content   []byte
+	// Size is the length of Content in bytes where that is not at hand. It counts for
+	// InputBound only: a file is never sent without its content.
+	Size int64
 }
 
 // kind is how a file is given to a model.
@@ -101,6 +105,8 @@ func checkFiles(files []File) error {
 			return invalid(fmt.Sprintf("The file %q is empty.", file.title()))
 		case file.kind() == fileText && !utf8.Valid(file.Content):
 			return invalid(fmt.Sprintf("The text file %q is not in UTF-8. Save it as UTF-8 first.", file.title()))
+		case file.kind() == fileText && bytes.IndexByte(file.Content, 0) >= 0:
+			return invalid(fmt.Sprintf("The file %q is said to be text and is none. Save it as plain text in UTF-8 first.", file.title()))
 		case size > MaxFileBytes:
 			return invalid(fmt.Sprintf("The files for the model have more than %d MB together. Give it fewer or smaller ones.", MaxFileBytes>>20))
 		}
@@ -108,7 +114,8 @@ func checkFiles(files []File) error {
 	return nil
 }
 
-// fileBound is an upper bound of the tokens a file is billed as.
+// fileBound is an upper bound of the tokens a file is billed as. Text that is sent is
+// whole UTF-8 without NUL, as checkFiles sees to, so its size is what goes out.
 func fileBound(f File) int64 {
 	switch f.kind() {
 	case fileImage:
@@ -117,5 +124,5 @@ func fileBound(f File) int64 {
 		return documentTokens
 	case fileText, fileUnknown:
 	}
-	return wireBytes(string(f.Content)) + wireBytes(f.Name) + requestOverhead
+	return max(wireBytes(string(f.Content)), f.Size) + wireBytes(f.Name) + requestOverhead
 }

@@ -38,6 +38,7 @@ type AI struct {
 	Models       []string      `json:"models"` // tried in order, such as "practice/standard"
 	Instructions string        `json:"instructions"`
 	Prompt       string        `json:"prompt"`
+	Files        []string      `json:"files,omitempty"` // formulas; each gives a file, a list of files, or nothing
 	Answer       []Field       `json:"answer,omitempty"`
 	MaxTokens    int           `json:"max_tokens,omitempty"` // 0: DefaultAnswerTokens
 	MaxCost      int64         `json:"max_cost,omitempty"`   // micro-USD for one execution; 0: only the caps bind
@@ -60,6 +61,9 @@ func (c *AI) slots() []slot {
 		{path: "with.instructions", label: "Instructions", source: c.Instructions, text: true},
 		{path: "with.prompt", label: "Prompt", source: c.Prompt, text: true},
 	}
+	for i, file := range c.Files {
+		out = append(out, slot{fmt.Sprintf("with.files[%d]", i), "File to read", file, false})
+	}
 	for i, p := range c.Ask {
 		out = append(out, slot{fmt.Sprintf("with.ask[%d].email", i), "Who is asked", p.Email, true})
 	}
@@ -71,5 +75,5 @@ func (c *AI) asks() bool { return c.OnRefusal == RefusalAsk || c.IfMissing == Mi
 
 // goesOn tells that it uses what documents know from rules number 5 on.
 func (c *AI) goesOn() bool {
-	return len(c.Models) > 1 || c.OnRefusal != "" || c.IfMissing != ""
+	return len(c.Models) > 1 || len(c.Files) > 0 || c.OnRefusal != "" || c.IfMissing != ""
 }

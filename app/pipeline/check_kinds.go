@@ -98,6 +98,10 @@ func (c *checker) ai(n *Node, w *AI) {
 	if strings.TrimSpace(w.Prompt) == "" {
 		c.blocks(n, "with.prompt", "it gives the AI nothing to read. Insert the data it should work on.")
 	}
+	if len(w.Files) > MaxAIFiles {
+		c.blocks(n, "with.files", "it gives the AI %d files; at most %d can be sent at once. Remove some.", len(w.Files), MaxAIFiles)
+	}
+	c.picked(n, "with.files", w.Files)
 	if len(w.Answer) == 0 {
 		c.add(Tip, n, "with.answer", "the AI answers in free text. Add answer fields if later steps should use single values.")
 	}
@@ -164,6 +168,16 @@ func (c *checker) email(n *Node, w *Email) {
 	}
 	if strings.TrimSpace(w.Body) == "" {
 		c.blocks(n, "with.body", "it has no text. Write what the mail should say.")
+	}
+	c.picked(n, "with.attachments", w.Attachments)
+}
+
+// picked refuses rows in which no file was picked.
+func (c *checker) picked(n *Node, field string, files []string) {
+	for i, file := range files {
+		if strings.TrimSpace(file) == "" {
+			c.blocks(n, fmt.Sprintf("%s[%d]", field, i), "file %d is not picked yet. Pick one, or remove the row.", i+1)
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ func TestCheckNamesPlaceAndFix(t *testing.T) {
 		"bad address":   {docWith(emailStep(`"to":["ana"],"subject":"s","body":"b"`)), "blocks send with.to[0]: Step 1 “Send reply”: “ana” is not an e-mail address."},
 		"named address": {docWith(emailStep(`"to":["Ana <a@b.example>"],"subject":"s","body":"b"`)), "is not an e-mail address"},
 		"subject":       {docWith(emailStep(`"to":["a@b.example"],"subject":"Hi\nBcc: x@y.example","body":"b"`)), "blocks send with.subject: Step 1 “Send reply”: its subject has a line break"},
+		"no file":       {docWith(emailStep(`"to":["a@b.example"],"subject":"s","body":"b","attachments":[""]`)), "blocks send with.attachments[0]: Step 1 “Send reply”: file 1 is not picked yet."},
 		"no body":       {docWith(emailStep(`"to":["a@b.example"],"subject":"s","body":""`)), "it has no text. Write what the mail should say."},
 
 		"no model":        {docWith(strings.Replace(aiStep, `["practice/standard"]`, `[]`, 1)), "blocks ask with.models: Step 1 “Ask”: no model is chosen."},
@@ -79,6 +80,10 @@ func TestCheckNamesPlaceAndFix(t *testing.T) {
 		"no instructions": {docWith(strings.Replace(aiStep, `Do it.`, ` `, 1)), "it does not say what the AI should do."},
 		"no prompt":       {docWith(strings.Replace(aiStep, `{{ input.a }}`, ``, 1)), "it gives the AI nothing to read."},
 		"free text":       {docWith(`{"id":"ask","name":"Ask","kind":"ai","with":{"models":["practice/standard"],"instructions":"i","prompt":"p"}}`), "tip ask with.answer: Step 1 “Ask”: the AI answers in free text."},
+		"too many files":  {docWith(strings.Replace(aiStep, `"instructions"`, `"files":[`+strings.Repeat(`"input.a",`, 20)+`"input.a"],"instructions"`, 1)), "blocks ask with.files: Step 1 “Ask”: it gives the AI 21 files; at most 20 can be sent at once."},
+		"file to read":    {docWith(strings.Replace(aiStep, `"instructions"`, `"files":["steps.nope.body"],"instructions"`, 1)), "blocks ask with.files[0]: Step 1 “Ask”: File to read uses step “nope”, which does not exist."},
+		"file formula":    {docWith(strings.Replace(aiStep, `"instructions"`, `"files":["input.a +"],"instructions"`, 1)), "blocks ask with.files[0]: Step 1 “Ask”: File to read"},
+		"empty file":      {docWith(strings.Replace(aiStep, `"instructions"`, `"files":["input.a"," "],"instructions"`, 1)), "blocks ask with.files[1]: Step 1 “Ask”: file 2 is not picked yet."},
 		"file answer":     {docWith(strings.Replace(aiStep, `"name":"opt","type":"text"`, `"name":"opt","type":"file"`, 1)), "an AI cannot answer “opt” with a file."},
 		"tokens":          {docWith(strings.Replace(aiStep, `"instructions"`, `"max_tokens":-5,"instructions"`, 1)), "an answer of -5 tokens is not possible."},
 		"refusal":         {docWith(strings.Replace(aiStep, `"instructions"`, `"on_refusal":"pray","instructions"`, 1)), "“pray” cannot be used for on_refusal. Use one of: “fail”, “next_model”, “ask”."},

@@ -148,7 +148,7 @@ func (c *compiler) config(n *Node) any {
 // Defaults are filled in here, so that nobody downstream has to know them.
 func (c *compiler) ai(w *AI) *CompiledAI {
 	out := &CompiledAI{
-		Models: w.Models, Instructions: c.text(w.Instructions), Prompt: c.text(w.Prompt),
+		Models: w.Models, Instructions: c.text(w.Instructions), Prompt: c.text(w.Prompt), Files: c.formulas(w.Files),
 		Answer: w.Answer, MaxTokens: w.MaxTokens, MaxCost: w.MaxCost,
 		OnRefusal: either(w.OnRefusal, RefusalFail), IfMissing: either(w.IfMissing, MissingFail),
 		Ask: c.asked(w.Ask), Keep: either(w.Keep, KeepResponse),

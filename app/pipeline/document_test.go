@@ -191,7 +191,7 @@ func TestParseRefusesWhatItDoesNotKnow(t *testing.T) {
 		`{"input":[null]}`:                   {Field: "input[0]", Message: "is empty"},
 		`{"name":"a\u0000b"}`:                {Field: "name", Message: "NUL"},
 		`{"name":"a\ud800b"}`:                {Field: "name", Message: "half a character"},
-		step(`{"id":"a","kind":"ai","with":{"promt":"x"}}`):                                                      {Step: "a", Field: "with.promt", Message: "use one of: answer, ask, if_missing"},
+		step(`{"id":"a","kind":"ai","with":{"promt":"x"}}`):                                                      {Step: "a", Field: "with.promt", Message: "use one of: answer, ask, files, if_missing"},
 		step(`{"id":"a","kind":"ay","with":{}}`):                                                                 {Step: "a", Field: "kind", Message: "“ay” is not a kind of step"},
 		step(`{"kind":"review","with":{"facts":[{"label":1}]}}`):                                                 {Field: "steps[0].with.facts[0].label", Message: "a text"},
 		step(`{"id":"a","kind":"set","timeout":"1y","with":{}}`):                                                 {Step: "a", Field: "timeout", Message: "is not a time span"},

@@ -62,6 +62,9 @@ func (x *exporter) call(name string, with task) task {
 func (x *exporter) work(s *Step) task {
 	switch w := s.With.(type) {
 	case *AI:
+		if len(w.Files) > 0 {
+			x.lose(s.ID, "The files that it reads are not kept.")
+		}
 		return x.call("askAI", task{
 			"models": w.Models, "instructions": x.text(s.ID, w.Instructions), "prompt": x.text(s.ID, w.Prompt), "answer": inputShape(w.Answer),
 		})

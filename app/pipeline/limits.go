@@ -40,6 +40,10 @@ const (
 	MaxPeople = 50
 	// MaxModels is the longest chain of models that one step may try.
 	MaxModels = 8
+	// MaxAIFiles is the most files one question to a model may come with, MaxAIFileBytes the
+	// most bytes they may have together.
+	MaxAIFiles     = 20
+	MaxAIFileBytes = 16 << 20
 	// MaxCases is the most cases of one decision or branches side by side.
 	MaxCases = 50
 	// MaxRounds is the most rounds of one loop.

@@ -167,6 +167,7 @@ type CompiledAI struct {
 	Models       []string
 	Instructions *expr.Text
 	Prompt       *expr.Text
+	Files        []*expr.Formula // each gives a file, a list of files, or nothing
 	Answer       []Field
 	MaxTokens    int
 	MaxCost      int64 // micro-USD; 0: only the caps bind

@@ -90,6 +90,7 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 	if err != nil {
 		return nil, fmt.Errorf("TOLLGATE_OUTBOUND_ALLOW: %w", err)
 	}
+	ai := jobs.AI{DB: db, Registry: registry, Access: jobs.NewAccess(db, vault, s.config.RateLimits)}
 	reviews := review.New(secret, jobs.Invitations{Outbox: outbox})
 	notices := notice.New(notice.Config{DB: db, Outbox: outbox, Secret: secret, Path: web.PathIn, Host: strings.TrimRight(s.config.BaseURL, "/")})
 	hooks, err := jobs.NewHooks(db, notices, s.config.OutboundAllow...)
@@ -100,10 +101,10 @@ func wireRooms(db *tenants.DB, s settings, log *slog.Logger) (*rooms, error) {
 		db: db, secret: secret, earlier: earlier, outbox: outbox, notices: notices, hooks: hooks, reviews: reviews,
 		models: registry.Models(), trial: jobs.KeyTrial{Registry: registry}, log: log,
 		engine: engine.New(engine.Config{
-			DB: db, Jobs: inserter, Reviews: reviews, InputBound: jobs.InputBound, MaxOutput: maxOutput(registry), Log: log,
+			DB: db, Jobs: inserter, Reviews: reviews, InputBound: ai.InputBound, MaxOutput: maxOutput(registry), Log: log,
 			Callbacks: engine.Callbacks{Secret: secret, BaseURL: s.config.BaseURL},
 			Callers: map[pipeline.Kind]engine.Caller{
-				pipeline.KindAI:    jobs.AI{Registry: registry, Access: jobs.NewAccess(db, vault, s.config.RateLimits)},
+				pipeline.KindAI:    ai,
 				pipeline.KindEmail: jobs.Email{DB: db, Outbox: outbox},
 				pipeline.KindHTTP:  caller,
 			},

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tollgate/app/engine"
+	"tollgate/app/llm"
 	"tollgate/app/mail"
 	"tollgate/app/pipeline"
 	"tollgate/app/review"
@@ -83,8 +84,10 @@ func newEngine(t *testing.T, db *tenants.DB, caller engine.Caller) (*engine.Engi
 		Links: mail.Links{Secret: secret, BaseURL: "http://tollgate.example"},
 	})
 	require.NoError(t, err)
+	registry, err := llm.NewRegistry(llm.PracticeEntry(llm.NewPractice(0, 0)))
+	require.NoError(t, err)
 	return engine.New(engine.Config{
-		DB: db, Jobs: inserter, Reviews: review.New(secret, jobs.Invitations{Outbox: outbox}), InputBound: jobs.InputBound,
+		DB: db, Jobs: inserter, Reviews: review.New(secret, jobs.Invitations{Outbox: outbox}), InputBound: jobs.AI{Registry: registry}.InputBound,
 		Callers: map[pipeline.Kind]engine.Caller{pipeline.KindAI: caller, pipeline.KindEmail: caller},
 		Log:     slog.New(slog.DiscardHandler),
 	}), outbox
