@@ -9,6 +9,6 @@
 // Nothing that must happen on time depends on River's leader: beats, take-overs, due
 // timers and sweeps are ticks that run in every working process.
 //
-// Reading order: client.go, quiet.go, slice.go, mail.go, tick.go; then ai.go and email.go, the
-// calls that steps make.
+// Reading order: client.go, quiet.go, slice.go, mail.go, tick.go; then ai.go with
+// ai_files.go, and email.go, the calls that steps make.
 package jobs

@@ -225,6 +225,12 @@ func TestRowsAreAddedRemovedAndMoved(t *testing.T) {
 	require.Equal(t, []string{terra, "practice/standard"}, models())
 	form().set("do", "remove:with.models[0]").send().is(http.StatusSeeOther)
 	require.Equal(t, []string{"practice/standard"}, models())
+	// Files that the AI reads are picked as those of a mail are.
+	form().set("do", "more:with.files").send().follow().formOf("save-step").set("with.files[0]", "[This run › Name]").send().is(http.StatusSeeOther)
+	reading, _, _ := s.draftStep(id, "ask_ai")
+	require.Equal(t, []string{"run.name"}, reading.With.(*pipeline.AI).Files)
+	b.get(s.draftAt(id, "steps", "ask_ai")).says("Files it should read (images, PDF)", " to read.")
+	form().set("do", "remove:with.files[0]").send().is(http.StatusSeeOther)
 	f := form()
 	f.values.Set("with.models.n", "999999999")
 	f.send().is(http.StatusUnprocessableEntity)

@@ -98,7 +98,7 @@ func (f startView) field(name string, of pipeline.Field) startField {
 	case pipeline.TypeList:
 		shown.Help = listHelp(of, shown.Help)
 	case pipeline.TypeFile:
-		shown.Accept, shown.MaxBytes, shown.Value = ".txt,.eml,.csv,.json", pipeline.MaxInputFile, ""
+		shown.Accept, shown.MaxBytes, shown.Value = ".txt,.eml,.csv,.json,.pdf,.png,.jpg,.jpeg,.gif,.webp", pipeline.MaxInputFile, ""
 		shown.Help = f.fileHelp(name, shown.Help)
 	}
 	return shown
@@ -130,7 +130,7 @@ func listHelp(of pipeline.Field, help string) string {
 
 // fileHelp tells the limit, and what becomes of a file that a browser cannot keep.
 func (f startView) fileHelp(name, help string) string {
-	help = strings.TrimSpace(help + fmt.Sprintf(" Up to %d MB, as .txt, .eml, .csv or .json.", pipeline.MaxInputFile>>20))
+	help = strings.TrimSpace(help + fmt.Sprintf(" Up to %d MB, as .txt, .eml, .csv, .json, PDF or an image.", pipeline.MaxInputFile>>20))
 	if sent, ok := f.Form.Files[name]; ok && len(f.Problems) > 0 {
 		if f.Sample && f.isSampleFile(name, sent) {
 			return help + " The sample’s file “" + sent.Name + "” is taken unless you choose another."

@@ -73,6 +73,7 @@ func (s *Server) valueFile(v *visit) error {
 // endings of the kinds of values that are stored.
 var endings = map[string]string{
 	"application/json": ".json", "text/plain": ".txt", "text/csv": ".csv", "message/rfc822": ".eml",
+	"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp",
 }
 
 // fileName is the name that was asked for without its ending, which the kind of value

@@ -25,19 +25,26 @@ var formats = map[string]format{
 	".eml":  {"message/rfc822", readEML},
 	".csv":  {"text/csv", readCSV},
 	".json": {"application/json", readJSON},
+	".pdf":  {"application/pdf", begins("%PDF-")},
+	".png":  {"image/png", begins("\x89PNG\r\n\x1a\n")},
+	".jpg":  {"image/jpeg", begins("\xff\xd8\xff")},
+	".jpeg": {"image/jpeg", begins("\xff\xd8\xff")},
+	".gif":  {"image/gif", begins("GIF8")},
+	".webp": {"image/webp", begins("RIFF????WEBP")},
 }
 
 // ReadFile turns a file into the record that formulas see: name, type, size,
 // digest (SHA-256 of the bytes, hexadecimal) and text; for an e-mail from,
 // from_name, reply_to, to, subject, date, body and attachments, each only where
-// the mail has it; for a table columns and rows; for JSON data. Errors name the
-// file and the reason.
+// the mail has it; for a table columns and rows; for JSON data. The text of images and
+// PDF is empty: models and other systems read their bytes. Errors name the file and the
+// reason.
 func ReadFile(name string, data []byte) (map[string]any, error) {
 	name = fileName(name)
 	f, ok := formats[ending(name)]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("the file “%s” is of a kind that cannot be read; choose a .txt, .eml, .csv or .json file", shown(name))
+		return nil, fmt.Errorf("the file “%s” is of a kind that cannot be read; choose a .txt, .eml, .csv, .json, .pdf, .png, .jpg, .gif or .webp file", shown(name))
 	case len(data) > MaxInputFile:
 		return nil, fmt.Errorf("the file “%s” is larger than %d MB", shown(name), MaxInputFile>>20)
 	case len(data) == 0:
@@ -105,6 +112,20 @@ func readTXT(into map[string]any, data []byte) error {
 	text, err := plainText(data)
 	into["text"] = text
 	return err
+}
+
+// begins takes a file that nothing here looks into, if it begins as its kind does; a
+// question mark stands for any byte.
+func begins(with string) func(map[string]any, []byte) error {
+	return func(into map[string]any, data []byte) error {
+		into["text"] = ""
+		for i := range len(with) {
+			if i >= len(data) || with[i] != '?' && data[i] != with[i] {
+				return fmt.Errorf("it is not what its ending says; save it anew in that format")
+			}
+		}
+		return nil
+	}
 }
 
 // readJSON keeps the file's text and what it says.

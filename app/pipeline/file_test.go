@@ -2,7 +2,9 @@ package pipeline
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +80,8 @@ func TestHostileFilesAreRefusedWithNameAndReason(t *testing.T) {
 	}
 	parts := "Content-Type: multipart/mixed; boundary=b\r\n\r\n" + strings.Repeat("--b\r\n\r\nx\r\n", 1000) + "--b--\r\n"
 	for _, c := range []struct{ name, data, want string }{
-		{"a.exe", "x", "of a kind that cannot be read; choose a .txt, .eml, .csv or .json file"},
+		{"a.exe", "x", "of a kind that cannot be read; choose a .txt, .eml, .csv, .json, .pdf, .png, .jpg, .gif or .webp file"},
+		{"a.png", "\x89PNG", "it is not what its ending says"}, {"a.jpg", "GIF89a", "it is not what its ending says"}, {"a.pdf", "x", "it is not what its ending says"}, {"a.webp", "RIFF1234WAVE", "it is not what its ending says"},
 		{"noending", "x", "of a kind that cannot be read"}, {"", "x", "of a kind"},
 		{"a.txt", "", "is empty"},
 		{"a.txt", strings.Repeat("x", MaxInputFile+1), "is larger than 10 MB"},
@@ -105,6 +108,19 @@ func TestHostileFilesAreRefusedWithNameAndReason(t *testing.T) {
 		require.NoError(t, expr.CheckText(err.Error()))
 		require.Less(t, len(err.Error()), 600)
 		require.Less(t, time.Since(start), 5*time.Second)
+	}
+}
+
+// Images and PDF are kept as they are, with the type of their ending and no text.
+func TestImagesAndDocumentsAreTaken(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string][2]string{
+		"a.PNG": {"\x89PNG\r\n\x1a\n\x00", "image/png"}, "a.jpg": {"\xff\xd8\xff\xe0", "image/jpeg"}, "a.jpeg": {"\xff\xd8\xff\xe1", "image/jpeg"},
+		"a.gif": {"GIF89a", "image/gif"}, "a.webp": {"RIFF\x01\x02\x03\x04WEBP", "image/webp"}, "a.pdf": {"%PDF-1.7\x00", "application/pdf"},
+	} {
+		record, err := ReadFile(name, []byte(file[0]))
+		require.NoError(t, err, name)
+		require.Equal(t, []any{file[1], "", json.Number(strconv.Itoa(len(file[0])))}, []any{record["type"], record["text"], record["size"]}, name)
 	}
 }
 
