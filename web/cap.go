@@ -135,7 +135,7 @@ func (c capView) lead() ui.Sentence {
 	s := c.standing()
 	switch {
 	case c.Total > 0 && c.reached():
-		return ui.Words("Nothing is lost: they go on at the step they stopped at as soon as the cap allows it. No call was started over the cap.")
+		return ui.Words(nothingLost(c.Total) + " No call was started over the cap.")
 	case s.Limit == nil:
 		return ui.Words("There is no cap here. Other caps may still stop a call.")
 	case s.AlertOnly:

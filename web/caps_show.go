@@ -18,9 +18,17 @@ func (c capsView) title() string {
 
 func (c capsView) lead() ui.Sentence {
 	if c.Total > 0 {
-		return ui.Words("Nothing is lost: they go on at the step they stopped at as soon as the cap allows it. No call was started over a cap.")
+		return ui.Words(nothingLost(c.Total) + " No call was started over a cap.")
 	}
 	return ui.Words("Money is reserved before each call of a model, so no call starts that could pass a cap. A run that meets one stops there and goes on when there is room.")
+}
+
+// nothingLost says what becomes of the runs that a cap stopped.
+func nothingLost(runs int) string {
+	if runs == 1 {
+		return "Nothing is lost: it goes on at the step it stopped at as soon as the cap allows it."
+	}
+	return "Nothing is lost: they go on at the step they stopped at as soon as the cap allows it."
 }
 
 func (c capsView) actions() ui.Actions {
@@ -97,7 +105,7 @@ func needsWords(stopped []engine.Stopped, total int) string {
 	}
 	words := ui.Plural(int64(total), "run", "runs")
 	if needs > 0 && len(stopped) == total {
-		words += ", up to " + ui.Dollars(int64(needs)) + " for their next calls"
+		words += ", up to " + ui.Dollars(int64(needs)) + " for what is called next"
 	}
 	return words
 }

@@ -168,7 +168,7 @@ func (v *visit) wrongPerson(a asking, p barredPage, inside string) (barredPage, 
 	p.Text = ui.Words("You are signed in, and you started this run. Who starts a run may not decide its review.")
 	look := ui.Button{Text: "Look at the request", Href: inside}
 	if errors.Is(a.Refusal, review.ErrNotYours) {
-		p.Title = "This link is somebody else's"
+		p.Title = "This link is somebody else’s"
 		p.Text = ui.Words("You are signed in, and you were asked yourself. Nobody answers twice, so answer from your own seat.")
 		look.Text = "Open my own request"
 	}

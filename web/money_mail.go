@@ -91,7 +91,7 @@ func (v *visit) requestFacts(ctx context.Context, tx tenants.Tx, request ledger.
 		facts = append(facts, ui.Pair{Label: "Ends", Value: ui.When(change.Until, request.AskedAt, zone) + ", then " + limitWords(change.After, change.Place) + " again"})
 	}
 	if change.Funds == ledger.Pretend {
-		facts = append(facts, ui.Pair{Label: "Dollars", Value: "pretend: nobody pays them"})
+		facts = append(facts, ui.Pair{Label: "Dollars", Value: "pretend, nobody pays them"})
 	}
 	return facts, "the AI spend cap of " + place.inText(), nil
 }

@@ -157,7 +157,7 @@ func requestBody(r requestView) templ.Component {
 }
 
 func (r requestView) crumbs() []ui.Link {
-	links := []ui.Link{{Text: "AI spend caps", Href: r.v.path("caps")}}
+	links := []ui.Link{{Text: "Usage", Href: r.v.path("usage")}, {Text: "AI spend caps", Href: r.v.path("caps")}}
 	if r.Place != nil && placeName(r.Place.Place) != "" {
 		links = append(links, ui.Link{Text: r.Place.title(), Href: r.v.capAddress(r.Place.Place, r.Request.Change.Cap.Funds)})
 	}
