@@ -66,15 +66,15 @@ func (s *Server) shareRun(v *visit) error {
 	}
 	days, _ := strconv.Atoi(v.FormValue("days"))
 	allow := v.FormValue("allow")
-	if allow == "" && !trigger.FitsAsKey(v.FormValue(formKeyName)) {
-		return trigger.ErrNoFormKey
-	}
 	err = v.inTx(func(ctx context.Context, tx tenants.Tx) error {
 		if _, err := engine.RunByID(ctx, tx, id); err != nil {
 			return err
 		}
 		if allow != "" {
 			return engine.AllowShares(ctx, tx, allow == "yes", v.me)
+		}
+		if !trigger.FitsAsKey(v.FormValue(formKeyName)) {
+			return trigger.ErrNoFormKey
 		}
 		return s.Engine.ShareRun(ctx, tx, id, time.Duration(days)*24*time.Hour, v.me, v.hand().Key)
 	})

@@ -16,6 +16,7 @@ type Chain struct {
 	Problem   string `json:"problem,omitempty"`    // what the next call says about the answer before
 	MaxTokens int    `json:"max_tokens,omitempty"` // of the next answer, where that may be longer than the step says
 	Lacks     string `json:"lacks,omitempty"`      // the class of what was wrong, where people are asked for the answer
+	Spent     int64  `json:"spent,omitempty"`      // micros that tries which came to an end cost; what a lost worker's may have cost is not the step's
 	PutOff    int    `json:"put_off,omitempty"`    // how often the current try's call was not made, for a limit of ours
 }
 

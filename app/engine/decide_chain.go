@@ -34,12 +34,13 @@ func (d *decider) followedTry(node *pipeline.Node) error {
 	facts, pause := d.chainFacts(node)
 	row := d.nextAttempt()
 	row.CostMicros += d.outcome.cost
+	row.Chain.Spent += d.outcome.cost
 	next := follows(d.outcome.failure.Class, facts)
 	switch next {
 	case backOff:
 		return d.backOff(row, pause)
 	case nextModel:
-		row.Chain = Chain{Place: d.step.Chain.Place + 1, Since: d.step.Attempt}
+		row.Chain = Chain{Place: d.step.Chain.Place + 1, Since: d.step.Attempt, Spent: row.Chain.Spent}
 		return d.goOn(row, "The next model is asked: "+row.Chain.model(node)+".")
 	case askAnew:
 		row.Chain.Reask++
@@ -88,7 +89,7 @@ func (d *decider) longer(node *pipeline.Node) int {
 		}
 	}
 	row := *d.step
-	row.Chain.MaxTokens, row.CostMicros = want, row.CostMicros+d.outcome.cost
+	row.Chain.MaxTokens, row.Chain.Spent = want, row.Chain.Spent+d.outcome.cost
 	if want <= now {
 		return 0
 	}
@@ -135,7 +136,7 @@ func (d *decider) reserveOn(node *pipeline.Node, row *StepRun, input []byte) (*l
 		if follows(failure.Class, facts) != nextModel {
 			return nil, skipped, noneAsked(node, skipped, *row, failure)
 		}
-		next := Chain{Place: row.Chain.Place + 1, Since: row.Attempt}
+		next := Chain{Place: row.Chain.Place + 1, Since: row.Attempt, Spent: row.Chain.Spent}
 		skipped = append(skipped, Attempt{
 			Number: row.Attempt, Outcome: AttemptFailed, BeganAt: d.now, EndedAt: d.now, Failure: failure,
 			Model: row.Chain.model(node), Place: row.Chain.Place,

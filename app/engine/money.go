@@ -43,12 +43,13 @@ func (d *decider) reserve(node *pipeline.Node, row StepRun, input []byte) (*ledg
 }
 
 // tooDear refuses a call that may cost more than its step allows: all its tries together,
-// where the step goes through models, and else each by itself.
+// where the step goes through models, and else each by itself. Calls that were lost with
+// their worker count for the caps only: a step does not fail because programs died.
 func (d *decider) tooDear(node *pipeline.Node, row StepRun, amount ledger.Micros) *Failure {
 	limit := ledger.Micros(node.AI().MaxCost)
 	spent, left := ledger.Micros(0), ""
-	if d.chains(node) && row.CostMicros > 0 {
-		spent = ledger.Micros(row.CostMicros)
+	if d.chains(node) && row.Chain.Spent > 0 {
+		spent = ledger.Micros(row.Chain.Spent)
 		left = fmt.Sprintf(", of which %v is spent", spent)
 	}
 	if limit == 0 || amount+spent <= limit {

@@ -319,7 +319,7 @@ func (u usages) run(t *testing.T, want llm.Usage) {
 	everyFormat(t, func(t *testing.T, b *bundle) {
 		raw, ok := u[b.format]
 		if !ok {
-			t.Skip("the format has no such figures")
+			return // the format has no such figures
 		}
 		for _, whole := range []bool{false, true} {
 			b.server.Play(fakellm.Turn{Usage: json.RawMessage(raw), Whole: whole})

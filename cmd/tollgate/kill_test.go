@@ -59,13 +59,15 @@ func TestKillOfEverythingAtRandomMoments(t *testing.T) {
 	post.requireRepeatsAreTold(t, database)
 }
 
-// openRuns tells where open runs stand, for whoever reads a failure.
+// openRuns tells where open runs stand, and why others did not end well, for whoever reads a
+// failure.
 const openRuns = `
 	SELECT format('run %s: step %s %s, try %s, wait %s, slice %s %s, job %s', r.number, s.step_id, s.state, s.attempt,
 		(SELECT w.kind FROM waits w WHERE w.step_run_id = s.id AND w.state = 'open'), l.state, l.fence,
 		(SELECT j.state FROM river.river_job j WHERE j.id = l.job_id))
 	FROM runs r LEFT JOIN step_runs s ON s.run_id = r.id AND s.state IN ('running', 'waiting')
-	LEFT JOIN slices l ON l.run_id = r.id WHERE r.ended_at IS NULL`
+	LEFT JOIN slices l ON l.run_id = r.id WHERE r.ended_at IS NULL
+	UNION ALL SELECT format('run %s: %s, %s', number, state, failure) FROM runs WHERE ended_at IS NOT NULL AND state <> 'completed'`
 
 func logOpen(t *testing.T, database *pgx.Conn) {
 	rows, err := database.Query(context.Background(), openRuns)

@@ -21,7 +21,8 @@ func begin(t *testing.T, raw *chain, ours *house, s size) []*row {
 	t.Helper()
 	id := ours.publish(t, line(pipeline.KindEmail, 1))
 	var last []float64
-	base := &row{name: "START raw River job, from the insert's commit to its work", unit: "ms", take: func() float64 {
+	// The work may begin before the answer to the commit is here.
+	base := &row{name: "START raw River job, from the insert's commit to its work", unit: "ms", mayBeNone: true, take: func() float64 {
 		return median(begins(t, s.begins, func() time.Duration {
 			return raw.clock.toFirst(t, func(ctx context.Context, name string) error {
 				_, err := raw.client.Insert(ctx, chainStep{Run: name, Of: 1}, nil)
@@ -30,13 +31,13 @@ func begin(t *testing.T, raw *chain, ours *house, s size) []*row {
 		}))
 	}}
 	return []*row{base,
-		{name: "START Tollgate, from a start's commit to the first step's begin, p50", unit: "ms", base: base, bar: "≤ 4 ms", take: func() float64 {
+		{name: "START Tollgate, from a start's commit to the first step's begin, p50", unit: "ms", base: base, bar: "≤ 4 ms", mayBeNone: true, take: func() float64 {
 			last = begins(t, s.begins, func() time.Duration {
 				return ours.clock.toFirst(t, func(ctx context.Context, name string) error { return ours.start(ctx, id, name) })
 			})
 			return median(last)
 		}},
-		{name: "START the same, p95", unit: "ms", take: func() float64 { return last[len(last)*95/100] }},
+		{name: "START the same, p95", unit: "ms", mayBeNone: true, take: func() float64 { return last[len(last)*95/100] }},
 	}
 }
 
