@@ -83,7 +83,7 @@ func newSite(t testing.TB, change ...func(*Config)) *site {
 	config.Engine, config.Reviews, config.Outbox = s.engine, s.reviews, s.outbox
 	s.web, err = New(config)
 	require.NoError(t, err)
-	s.web.paces = newPace(0, 1) // tests are faster than people
+	s.web.paces = newPace(1, 1<<40) // tests are faster than people
 	s.home = s.workspace("Nordlicht Handel")
 	return s
 }
