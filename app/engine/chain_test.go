@@ -85,8 +85,7 @@ func (h *house) tried(p engine.Progress) []string {
 // The bar: inside one step the first model is overloaded, the second has no answer, and
 // the third gives one. The record names all three, each call is paid for by its own price,
 // and from one to the next nothing is lost but a commit.
-func TestChainFromTheFirstToTheThirdModel(t *testing.T) {
-	t.Parallel()
+func TestChainFromTheFirstToTheThirdModel(t *testing.T) { // by itself: it measures
 	h, servers := chainHouse(t)
 	h.work()
 	id := h.publish(asksModels([]string{firstModel, secondModel, thirdModel}, ""))
@@ -108,7 +107,7 @@ func TestChainFromTheFirstToTheThirdModel(t *testing.T) {
 	}
 	slices.Sort(added)
 	t.Logf("added by going from the first to the third model: %v at best, %v in the middle, %v at worst", added[0], added[len(added)/2], added[len(added)-1])
-	require.LessOrEqual(t, added[0], 50*time.Millisecond, "the others shared the machine with other tests")
+	require.LessOrEqual(t, added[len(added)/2], 50*time.Millisecond)
 
 	p := h.progress(last)
 	require.JSONEq(t, `{"given": {"text": "here"}}`, h.value(p.Run.Result))

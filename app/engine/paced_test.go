@@ -43,14 +43,13 @@ func thinking(tokens int64) fakellm.Turn { return fakellm.Turn{Text: "sorted", R
 // The bar: many calls at once under a provider that takes 60,000 tokens a minute see next to
 // no refusals and use nearly all that is allowed. The suite does it ten times as fast, from
 // empty buckets; TOLLGATE_PACED=300 at its true pace, for so many calls.
-func TestRateLimitedCallsUseWhatIsAllowed(t *testing.T) {
-	t.Parallel()
-	calls, perMinute, bar := 90, int64(600_000), 0.75 // beside other tests
+func TestRateLimitedCallsUseWhatIsAllowed(t *testing.T) { // by itself: it measures
+	calls, perMinute := 90, int64(600_000)
 	if full := os.Getenv("TOLLGATE_PACED"); full != "" {
 		var err error
 		calls, err = strconv.Atoi(full)
 		require.NoError(t, err)
-		perMinute, bar = 60_000, 0.9
+		perMinute = 60_000
 	}
 	h, server := pacedHouse(t, tenants.RateLimit{Tokens: perMinute})
 	server.Latency(100*time.Millisecond, 300*time.Millisecond)
@@ -87,7 +86,7 @@ func TestRateLimitedCallsUseWhatIsAllowed(t *testing.T) {
 	refused := float64(to.Refused-from.Refused) / float64(to.Taken-from.Taken)
 	t.Logf("%d calls in %v after warm-up: %.1f %% of the allowed tokens, %.1f %% refused (%d of all)",
 		to.Taken-from.Taken, ended.Sub(began).Round(time.Millisecond), 100*used, 100*refused, server.Metered().Refused)
-	require.GreaterOrEqual(t, used, bar)
+	require.GreaterOrEqual(t, used, 0.9)
 	require.LessOrEqual(t, refused, 0.02)
 
 	var tries, putOff int

@@ -73,7 +73,7 @@ func askedForMoney(title, said string) Money {
 func troubles(name, words string) Notice {
 	workspace := "/w/01a22fe4-cc96-79d7-a4f5-d0630683d7c3"
 	return Notice{Pipeline: name, Settings: workspace + "/pipelines/01a22fe4-cc96-79d7-a4f5-d0630683d7c3/told", Items: []NoticeItem{
-		{Words: words, First: composedAt.Add(-time.Hour), Last: composedAt, Todo: "Once the cause is gone, the failed step can be tried again for all of them at once.", Path: workspace + "/runs?class=timeout&state=failed"},
+		{Words: words, First: composedAt.Add(-time.Hour), Last: composedAt, Advice: "Once the cause is gone, the failed step can be tried again for all of them at once.", Path: workspace + "/runs?class=timeout&state=failed"},
 		{Words: "14 runs waited for the AI spend cap", More: 4, Over: true, First: composedAt.Add(-30 * time.Hour), Last: composedAt.Add(-time.Hour), Path: workspace + "/runs?state=capped"},
 	}}
 }

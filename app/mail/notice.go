@@ -18,13 +18,13 @@ type Notice struct {
 
 // NoticeItem is one cause.
 type NoticeItem struct {
-	Words string    `json:"words"` // "14 runs failed at “Draft the reply”: …"
-	More  int       `json:"more"`  // of these, since the last mail; 0: this is the first
-	Over  bool      `json:"over"`
-	First time.Time `json:"first"`
-	Last  time.Time `json:"last"`
-	Todo  string    `json:"todo"`
-	Path  string    `json:"path"` // of the page with the runs
+	Words  string    `json:"words"` // "14 runs failed at “Draft the reply”: …"
+	More   int       `json:"more"`  // of these, since the last mail; 0: this is the first
+	Over   bool      `json:"over"`
+	First  time.Time `json:"first"`
+	Last   time.Time `json:"last"`
+	Advice string    `json:"advice"`
+	Path   string    `json:"path"` // of the page with the runs
 }
 
 // mailItems bounds how many causes a mail tells.
@@ -48,7 +48,7 @@ func (n Notice) cleaned() (Body, error) {
 		if !noticePath.MatchString(item.Path) {
 			return nil, fmt.Errorf("%w: it leads to no page", ErrBadMessage)
 		}
-		item.Words, item.Todo = line(item.Words, mailLine), line(item.Todo, mailLine)
+		item.Words, item.Advice = line(item.Words, mailLine), line(item.Advice, mailLine)
 		n.Items = append(n.Items, item)
 	}
 	if !noticePath.MatchString(n.Settings) {
@@ -73,7 +73,7 @@ func (n Notice) subject() string {
 func (Notice) giveUp(now time.Time) time.Time { return now.Add(patience) }
 
 func (n Notice) compose(c composing) (parts, error) {
-	page := noticePage{Notice: n, page: c.page(n.subject(), n.Items[0].Todo, "Runs, sent with "+product), Choose: c.links.BaseURL + n.Settings}
+	page := noticePage{Notice: n, page: c.page(n.subject(), n.Items[0].Advice, "Runs, sent with "+product), Choose: c.links.BaseURL + n.Settings}
 	for _, item := range n.Items {
 		one := noticeLine{NoticeItem: item, Link: c.links.BaseURL + item.Path}
 		one.Since = when(item.First, c.now.Year(), "")

@@ -163,7 +163,7 @@ func (r *Room) send(ctx context.Context, tx tenants.Tx, of pipeline.ID, settings
 func (r *Room) mailOf(tenant tenants.ID, one pipeline.Pipeline, all []news) mail.Notice {
 	body := mail.Notice{Pipeline: one.Name, Settings: r.Path(tenant, "pipelines", one.ID.String(), "told")}
 	for _, n := range all {
-		item := mail.NoticeItem{Words: n.words(n.Runs, n.Step, false), First: n.FirstAt, Last: n.LastAt, Todo: todo[n.Kind], Path: r.runsPath(tenant, n.Notice)}
+		item := mail.NoticeItem{Words: n.words(n.Runs, n.Step, false), First: n.FirstAt, Last: n.LastAt, Advice: advice[n.Kind], Path: r.runsPath(tenant, n.Notice)}
 		if n.Told > 0 {
 			item.Words = n.words(n.Notice.Runs, n.Step, n.tell == tellOver)
 			item.More = n.Runs

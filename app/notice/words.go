@@ -78,8 +78,8 @@ func count(n int) string {
 	return digits
 }
 
-// todo says what can be done, one sentence for each kind.
-var todo = map[Kind]string{
+// advice says what can be done, one sentence for each kind.
+var advice = map[Kind]string{
 	Failed:    "Once the cause is gone, the failed step can be tried again for all of them at once.",
 	Exception: "The people who were asked have a mail; others may answer on the run’s page.",
 	Capped:    "They go on by themselves once the cap leaves room.",
